@@ -1,0 +1,59 @@
+#pragma once
+
+#include <pawl/lock_view.hpp>
+#include <pawl/metrics.hpp>
+#include <pawl/mutex.hpp>
+#include <pawl/options.hpp>
+#include <pawl/result.hpp>
+#include <pawl/sequencer.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace pawl {
+
+namespace lock {
+class ClientHandle;
+}
+
+/// A connection to one store, and the door to its locks.
+/// Promise: cheap to copy; the connection lives while any handle, lock or hold of it does.
+/// Limit:   after fork() every handle in the child is inert: calls answer `closed`, destructors do nothing.
+/// Threads: safe to share.
+/// Errors:  invalid_argument, store_unavailable, permission_denied, unsupported.
+class Client {
+ public:
+  /// "memory:NAME" is shared within the process, "memory:" is private.
+  static Result<Client> open(std::string_view url, ClientOptions options = {});
+  /// Like open(), and throws pawl::Exception.
+  explicit Client(std::string_view url, ClientOptions options = {});
+
+  /// Throws pawl::Exception (invalid_argument) for an empty name, one above 4 KiB, an unknown scheme, or options on
+  /// which another handle of this lock disagrees.
+  Mutex mutex(std::string_view name, LockOptions options = {});
+
+  /// Does that grant still stand at the store? `overtaken` if not. It cannot judge a token's sub.
+  Result<void> check(const Sequencer& sequencer);
+
+  /// Who holds it, since when, and who waits?
+  Result<LockView> inspect(std::string_view name, Kind kind = Kind::mutex);
+  /// Every lock in use whose name begins with the prefix, holders and number of waiters, by name.
+  Result<std::vector<LockView>> list(std::string_view prefix = {});
+  /// Asks the holder to let go (its release_requested() fires), or takes the lock away at once.
+  Result<void> revoke(std::string_view name, RevokeOptions options = {}, Kind kind = Kind::mutex);
+
+  /// Which store this is: the first part of every sequencer.
+  std::uint64_t store_id() const noexcept;
+  Metrics metrics() const;
+
+  /// Releases what was let go, ends what is still held as lost, and says goodbye to the store, for at most `within`.
+  Result<void> close(Duration within = std::chrono::seconds(5));
+
+ private:
+  explicit Client(std::shared_ptr<lock::ClientHandle> handle) noexcept;
+  std::shared_ptr<lock::ClientHandle> handle_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <pawl/mutex.hpp>
+
+#include <chrono>
+#include <concepts>
+
+/// The standard's named requirements as concepts, and the proof that our types meet them.
+namespace pawl {
+
+template <class L>
+concept BasicLockable = requires(L& lock) {
+  { lock.lock() } -> std::same_as<void>;
+  { lock.unlock() } noexcept -> std::same_as<void>;
+};
+
+template <class L>
+concept Lockable = BasicLockable<L> && requires(L& lock) {
+  { lock.try_lock() } -> std::convertible_to<bool>;
+};
+
+template <class L>
+concept TimedLockable =
+    Lockable<L> && requires(L& lock, std::chrono::milliseconds whole, std::chrono::duration<double> fraction,
+                            std::chrono::steady_clock::time_point steady, std::chrono::system_clock::time_point wall) {
+      { lock.try_lock_for(whole) } -> std::convertible_to<bool>;
+      { lock.try_lock_for(fraction) } -> std::convertible_to<bool>;
+      { lock.try_lock_until(steady) } -> std::convertible_to<bool>;
+      { lock.try_lock_until(wall) } -> std::convertible_to<bool>;
+    };
+
+static_assert(TimedLockable<Mutex>);
+static_assert(std::copyable<Mutex>);
+static_assert(std::movable<Hold> && !std::copyable<Hold>);
+
+}  // namespace pawl

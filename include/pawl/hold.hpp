@@ -1,0 +1,66 @@
+#pragma once
+
+#include <pawl/options.hpp>
+#include <pawl/result.hpp>
+#include <pawl/sequencer.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+
+namespace pawl {
+
+namespace lock {
+class HoldCore;
+}
+
+/// | state    | means                                                    | next                     |
+/// |----------|----------------------------------------------------------|--------------------------|
+/// | held     | the lease is confirmed                                   | jeopardy, released, lost |
+/// | jeopardy | less than a third of the lease is left, unconfirmed      | held, released, lost     |
+/// | released | let go by its owner, or an empty Hold                    | -                        |
+/// | lost     | the lease ran out, max_hold passed, or it was taken away | -                        |
+enum class HoldState : std::uint8_t { held, jeopardy, released, lost };
+
+std::string_view to_string(HoldState) noexcept;
+
+/// A granted lock: move-only, released when it goes out of scope.
+/// Promise: remaining() is never above zero once another client can hold the lock, by our own clock.
+/// Limit:   a paused process outlives its lease; let the resource check the sequencer.
+/// Threads: one at a time. Move it to the thread that uses it. lost() and release_requested() may be watched from any.
+/// Errors:  release() reports lost, not_owner (released already), outcome_unknown (goes on in the background), closed.
+class Hold {
+ public:
+  /// An empty hold: state() is released.
+  Hold() noexcept;
+  Hold(Hold&&) noexcept;
+  Hold& operator=(Hold&&) noexcept;
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  /// Releases without waiting for the store's answer; what could not be done goes to the observer.
+  ~Hold();
+
+  Token token() const noexcept;
+  Sequencer sequencer() const;
+
+  /// Fires when the hold is lost; never on a clean release. Callbacks run on pawl's notifier thread.
+  std::stop_token lost() const noexcept;
+  /// Fires when somebody asks for this lock with `revoke`.
+  std::stop_token release_requested() const noexcept;
+
+  /// How long the hold is certain to stay ours without another word from the store. Zero when released or lost.
+  Duration remaining() const noexcept;
+  /// remaining() > 0
+  bool valid() const noexcept;
+  HoldState state() const noexcept;
+
+  /// Lets go and waits for the store's word. Inside a callback of pawl it sends and does not wait.
+  Result<void> release();
+
+ private:
+  friend class lock::HoldCore;
+  explicit Hold(std::shared_ptr<lock::HoldCore> core) noexcept;
+  std::shared_ptr<lock::HoldCore> core_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace pawl {
+
+using Duration = std::chrono::nanoseconds;
+
+struct Event;
+
+/// One acquisition. Unset fields fall back to LockOptions, then to ClientOptions, then to the defaults.
+/// Text is copied before the call returns or suspends.
+struct AcquireOptions {
+  std::optional<Duration> wait = {};        ///< unset: for ever; 0: try once; negative: invalid_argument
+  std::optional<Duration> lease = {};       ///< how long the store believes in us unheard; default 30 s
+  std::optional<Duration> lock_delay = {};  ///< keeps the lock shut after its holder failed; default 0, at most 60 s
+  std::optional<Duration> max_hold = {};    ///< after this the hold is lost whatever happens; default: no bound
+  std::string_view label = {};              ///< shown to operators: "nightly backup"
+};
+
+/// One lock in one client. All handles of a lock must agree on scheme and hand-off bounds.
+struct LockOptions {
+  std::string_view scheme = {};  ///< empty: the client's
+  std::optional<Duration> lease = {};
+  std::optional<Duration> lock_delay = {};
+  std::optional<Duration> max_hold = {};
+  std::string_view label = {};
+  /// How often threads of this client may pass the lock on among themselves while others wait elsewhere.
+  /// 0 = never: first come, first served across all clients. Default 64.
+  std::optional<std::uint32_t> local_passes = {};
+  /// ... and for how long. Default 10 ms.
+  std::optional<Duration> local_pass_time = {};
+};
+
+// GCC 12 destroys temporaries of non-trivial aggregates twice in `co_await f({...})`.
+static_assert(std::is_trivially_destructible_v<AcquireOptions>);
+static_assert(std::is_trivially_destructible_v<LockOptions>);
+
+enum class Connect : std::uint8_t {
+  now,   ///< Client::open reaches the store, or fails
+  lazy,  ///< the first use does
+};
+
+/// One client. What the URL says in its query comes second to what is set here.
+struct ClientOptions {
+  std::string scheme = {};                  ///< empty: the store's default
+  std::optional<Duration> lease = {};       ///< default 30 s
+  std::optional<Duration> lock_delay = {};  ///< default 0
+  std::optional<Duration> max_hold = {};    ///< default: no bound
+  std::optional<Duration> timeout = {};     ///< for one request to the store, and for connecting; default 5 s
+  Connect connect = Connect::now;
+  std::string owner = {};  ///< shown to operators beside host and pid; empty: nothing
+  /// Called for every event, on pawl's notifier thread, one at a time. Must not block, must not throw.
+  std::function<void(const Event&)> observer = {};
+};
+
+}  // namespace pawl

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace pawl::base {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+
+/// What is due, in order of time; equal times in the order in which they were set, so that a run can be repeated.
+class Timers {
+ public:
+  struct Node {
+    virtual void fire() = 0;
+
+   protected:
+    ~Node() = default;
+  };
+  using Key = std::pair<Time, std::uint64_t>;
+
+  Key add(Time at, Node& node);
+  void remove(const Key& key) { due_.erase(key); }
+  std::optional<Time> next() const;
+  /// Fires the first one if it is due.
+  bool fire_one(Time now);
+  std::size_t size() const { return due_.size(); }
+
+ private:
+  std::map<Key, Node*> due_;
+  std::uint64_t sequence_ = 0;
+};
+
+/// Where coroutines run, and the only door to time and chance. One implementation is real, one is simulated.
+/// Promise: at most one thread runs work of the executor at any time ("the driver"), so what lives there needs no lock.
+/// Threads: now(), post through executor(), notify() and alarms from any thread; everything else on the executor only.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  virtual Time now() const = 0;
+  /// Milliseconds since 1970: for making an epoch, and for nothing else.
+  virtual std::uint64_t unix_milliseconds() const = 0;
+  virtual std::uint64_t random() = 0;
+  virtual asio::any_io_executor executor() = 0;
+
+  /// Timers of the executor (see Wakeup).
+  Timers::Key arm(Time at, Timers::Node& node);
+  void disarm(const Timers::Key& key) { timers_.remove(key); }
+
+  /// Runs a call that may block (fsync, DNS) on a thread of its own; inline in simulation. Null result: it threw.
+  virtual awaitable<void> offload(std::function<void()> work) = 0;
+
+  /// Runs user code: never on the executor, one call at a time, in order.
+  virtual void notify(std::function<void()> call) = 0;
+  /// The same at a point in time, whether or not the executor is being driven. The id is never 0.
+  using AlarmId = std::uint64_t;
+  virtual AlarmId set_alarm(Time at, std::function<void()> call) = 0;
+  /// False: it has fired, or is firing now.
+  virtual bool cancel_alarm(AlarmId id) = 0;
+
+  /// True in a child of fork(), and for a simulated process that has crashed: touch nothing.
+  virtual bool inert() const = 0;
+
+  template <class IdType>
+  IdType make_id() {
+    const std::uint64_t high = random();
+    return IdType{high, random() | 1};
+  }
+
+ protected:
+  virtual void timers_changed() {}
+  Timers timers_;
+};
+
+/// Starts a coroutine of its own. An exception that escapes it is a bug: it is logged, and the task is over.
+void spawn(Runtime& runtime, awaitable<void> task);
+
+}  // namespace pawl::base

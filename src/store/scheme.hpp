@@ -1,0 +1,50 @@
+#pragma once
+
+#include "base/runtime.hpp"
+#include "base/time.hpp"
+#include "store/capabilities.hpp"
+#include "store/claim.hpp"
+
+#include <pawl/lock_view.hpp>
+#include <pawl/result.hpp>
+
+#include <string>
+#include <vector>
+
+namespace pawl::store {
+
+using base::awaitable;
+using base::Deadline;
+
+/// One way to build locks on a store: single attempts, and what was seen. It never sleeps, never tries a claim again,
+/// starts no thread, and is never cancelled from above: every call ends by its deadline.
+/// Errors: `outcome_unknown` = it may have been applied, now or later. `lost` = the session is not known (any more).
+///         Every other error = it was not applied and will not be.
+/// Threads: calls come from one runtime at a time; a Waker may be called from any thread.
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+
+  virtual const Capabilities& capabilities() const = 0;
+
+  /// Idempotent by the claim's id. A claim that is waiting keeps its place. Never grants to a session that has ended.
+  virtual awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) = 0;
+  /// Release, or leave the queue. Compares the id; nothing else is ever touched.
+  virtual awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) = 0;
+  /// What has become of this claim? Never creates, never changes.
+  virtual awaitable<Result<Standing>> look(Claim claim, Deadline deadline) = 0;
+
+  /// Notices for this claim go to `waker` until unwatch(). Watch first, then claim.
+  virtual void watch(ClaimId claim, Waker waker) = 0;
+  virtual void unwatch(ClaimId claim) = 0;
+
+  /// For people: holders, waiters in order, ages. An unused lock gives an empty view.
+  virtual awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) = 0;
+  virtual awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) = 0;
+  /// Does a grant with this token stand? Compares epoch and counter; the sub is the client's own.
+  virtual awaitable<Result<bool>> check(LockKey key, Token token, Deadline deadline) = 0;
+  /// Ask that claim's holder to let go (`now` false), or take the claim away. False: no such claim.
+  virtual awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) = 0;
+};
+
+}  // namespace pawl::store

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "store/scheme.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::store {
+
+struct SessionRequest {
+  Duration lease = {};
+  Owner owner = {};
+};
+
+struct SessionGrant {
+  SessionId id;
+  Duration lease;  ///< what the store granted; it may clamp
+};
+
+struct Renewal {
+  /// Grows whenever one of the session's claims had something to be told (contended, revoked). A notice may have been
+  /// lost: when this number moved, look() at the claims.
+  std::uint64_t changes = 0;
+};
+
+/// The system that keeps the truth. Its connection reconnects by itself.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Reaches the store, checks layout version and epoch. Everything else calls it by itself when needed.
+  virtual awaitable<Result<void>> connect(Deadline deadline) = 0;
+  /// Which store this is; known after connect().
+  virtual std::uint64_t id() const = 0;
+
+  virtual awaitable<Result<SessionGrant>> open_session(SessionRequest request, Deadline deadline) = 0;
+  /// Never creates: `lost` when the session has ended.
+  virtual awaitable<Result<Renewal>> renew(SessionId session, Deadline deadline) = 0;
+  /// Ends the session; what it still holds counts as failed (lock-delay applies). An unknown session is fine.
+  virtual awaitable<Result<void>> close_session(SessionId session, Deadline deadline) = 0;
+
+  /// Null when there is none of that name. Empty name: the default scheme.
+  virtual Scheme* scheme(std::string_view name) = 0;
+  virtual std::vector<const Capabilities*> schemes() const = 0;
+};
+
+}  // namespace pawl::store
