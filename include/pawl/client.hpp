@@ -15,7 +15,7 @@
 namespace pawl {
 
 namespace lock {
-class ClientHandle;
+class ClientCore;
 }
 
 /// A connection to one store, and the door to its locks.
@@ -52,8 +52,8 @@ class Client {
   Result<void> close(Duration within = std::chrono::seconds(5));
 
  private:
-  explicit Client(std::shared_ptr<lock::ClientHandle> handle) noexcept;
-  std::shared_ptr<lock::ClientHandle> handle_;
+  explicit Client(std::shared_ptr<lock::ClientCore> core) noexcept;
+  std::shared_ptr<lock::ClientCore> core_;
 };
 
 }  // namespace pawl

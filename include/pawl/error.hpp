@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,6 +46,11 @@ class Exception : public std::system_error {
   explicit Exception(const Error& error);
 
   Errc errc() const noexcept { return static_cast<Errc>(code().value()); }
+  /// Error::to_string()
+  const char* what() const noexcept override { return text_.what(); }
+
+ private:
+  std::runtime_error text_;  // a string whose copies never throw, as an exception's must not
 };
 
 }  // namespace pawl

@@ -55,7 +55,7 @@ struct ClientOptions {
   std::optional<Duration> max_hold = {};    ///< default: no bound
   std::optional<Duration> timeout = {};     ///< for one request to the store, and for connecting; default 5 s
   Connect connect = Connect::now;
-  std::string owner = {};  ///< shown to operators beside host and pid; empty: nothing
+  std::string label = {};  ///< shown to operators beside host and pid
   /// Called for every event, on pawl's notifier thread, one at a time. Must not block, must not throw.
   std::function<void(const Event&)> observer = {};
 };

@@ -23,9 +23,12 @@ struct Id {
 using ClaimId = Id<struct ClaimTag>;
 using SessionId = Id<struct SessionTag>;
 
+/// 16 lower-case hex digits.
+std::string hex(std::uint64_t value);
 /// 32 lower-case hex digits.
 std::string hex(std::uint64_t high, std::uint64_t low);
-/// Exactly 32 lower-case hex digits, or nothing was parsed.
+/// Exactly 16 (32) lower-case hex digits, or false and nothing is changed.
+bool parse_hex(std::string_view text, std::uint64_t& value);
 bool parse_hex(std::string_view text, std::uint64_t& high, std::uint64_t& low);
 
 template <class Tag>

@@ -3,6 +3,8 @@
 #include "base/ids.hpp"
 #include "base/time.hpp"
 
+#include <pawl/result.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
@@ -41,9 +43,35 @@ class Timers {
   std::uint64_t sequence_ = 0;
 };
 
+/// Coroutines that wait (see Wakeup), so that a runtime that ends can take them along.
+class Pending {
+ public:
+  class Entry {
+   public:
+    virtual void drop() = 0;
+
+   protected:
+    ~Entry() = default;
+
+   private:
+    friend class Pending;
+    Entry* before_ = nullptr;
+    Entry* behind_ = nullptr;
+  };
+
+  void add(Entry& entry);
+  void remove(Entry& entry);
+  /// Drops them all, and those that come while it does.
+  void drop_all();
+
+ private:
+  Entry* first_ = nullptr;
+};
+
 /// Where coroutines run, and the only door to time and chance. One implementation is real, one is simulated.
 /// Promise: at most one thread runs work of the executor at any time ("the driver"), so what lives there needs no lock.
-/// Threads: now(), post through executor(), notify() and alarms from any thread; everything else on the executor only.
+/// Threads: now(), random(), send(), posting to executor(), notify() and alarms from any thread; everything else on the
+///          executor only.
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -54,11 +82,15 @@ class Runtime {
   virtual std::uint64_t random() = 0;
   virtual asio::any_io_executor executor() = 0;
 
-  /// Timers of the executor (see Wakeup).
-  Timers::Key arm(Time at, Timers::Node& node);
-  void disarm(const Timers::Key& key) { timers_.remove(key); }
+  /// Runs `work` on the executor soon, and lends this thread for it if nobody drives.
+  virtual void send(std::function<void()> work) = 0;
+  /// Waits for the coroutine's result. `would_deadlock` inside the runtime itself and in simulation.
+  template <class T>
+  Result<T> block_on(awaitable<Result<T>> work);
+  /// False where block_on would answer would_deadlock.
+  virtual bool may_block() const = 0;
 
-  /// Runs a call that may block (fsync, DNS) on a thread of its own; inline in simulation. Null result: it threw.
+  /// Runs a call that may block (fsync, DNS) on a thread of its own; inline in simulation. It must not throw.
   virtual awaitable<void> offload(std::function<void()> work) = 0;
 
   /// Runs user code: never on the executor, one call at a time, in order.
@@ -66,10 +98,9 @@ class Runtime {
   /// The same at a point in time, whether or not the executor is being driven. The id is never 0.
   using AlarmId = std::uint64_t;
   virtual AlarmId set_alarm(Time at, std::function<void()> call) = 0;
-  /// False: it has fired, or is firing now.
-  virtual bool cancel_alarm(AlarmId id) = 0;
+  virtual void cancel_alarm(AlarmId id) = 0;
 
-  /// True in a child of fork(), and for a simulated process that has crashed: touch nothing.
+  /// True in a child of fork(), for a simulated process that has crashed, and while the runtime ends: touch nothing.
   virtual bool inert() const = 0;
 
   template <class IdType>
@@ -78,12 +109,34 @@ class Runtime {
     return IdType{high, random() | 1};
   }
 
+  /// For Wakeup.
+  Timers::Key arm(Time at, Timers::Node& node);
+  void disarm(const Timers::Key& key) { timers_.remove(key); }
+  Pending& pending() { return pending_; }
+
  protected:
   virtual void timers_changed() {}
+  virtual void run_to_end(awaitable<void> task) = 0;
+
   Timers timers_;
+  Pending pending_;
 };
 
 /// Starts a coroutine of its own. An exception that escapes it is a bug: it is logged, and the task is over.
 void spawn(Runtime& runtime, awaitable<void> task);
+
+template <class T>
+awaitable<void> store_result(awaitable<Result<T>> work, std::optional<Result<T>>& out) {
+  Result<T> result = co_await std::move(work);
+  out.emplace(std::move(result));
+}
+
+template <class T>
+Result<T> Runtime::block_on(awaitable<Result<T>> work) {
+  if (!may_block()) return Error{Errc::would_deadlock, "a blocking call inside one of pawl's own callbacks"};
+  std::optional<Result<T>> result;
+  run_to_end(store_result(std::move(work), result));
+  return std::move(*result);
+}
 
 }  // namespace pawl::base

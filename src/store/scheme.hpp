@@ -34,6 +34,9 @@ class Scheme {
   /// What has become of this claim? Never creates, never changes.
   virtual awaitable<Result<Standing>> look(Claim claim, Deadline deadline) = 0;
 
+  /// The claim's label has changed: it is passed on inside its client. For people only.
+  virtual awaitable<Result<void>> relabel(Claim claim, Deadline deadline) = 0;
+
   /// Notices for this claim go to `waker` until unwatch(). Watch first, then claim.
   virtual void watch(ClaimId claim, Waker waker) = 0;
   virtual void unwatch(ClaimId claim) = 0;

@@ -1,0 +1,73 @@
+# Thin over CMake's presets: what everyone types has a name here.
+
+.PHONY: help setup build test test-release test-small test-all asan tsan asan-gcc lint format clean
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+JOBS ?= $(shell nproc)
+
+title = @echo "== $(1)"
+configure = @cmake --preset $(1) $(2) >/dev/null
+compile = @cmake --build --preset $(1) -j $(JOBS) $(2)
+small_labels := '^(unit|contract|simulation)$$'
+sources = $(shell find include src apps tests examples bench -name '*.[ch]pp' 2>/dev/null)
+
+help:
+	@echo "make setup     install what is needed (Debian; asks for nothing when all is there)"
+	@echo "make build     the library and the command line: build/pawl"
+	@echo "make test      everything, then unit, contract and simulation tests under ASan+UBSan and under TSan"
+	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
+	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
+	@echo "make test-all  test, asan, tsan, asan-gcc and lint"
+	@echo "make format    lay out the sources"
+	@echo "make clean     remove every build tree"
+
+setup:
+	@scripts/setup.sh
+
+build:
+	$(call title,build)
+	$(call configure,release)
+	$(call compile,release)
+
+test: setup test-release test-small
+
+test-release:
+	$(call title,release: build)
+	$(call configure,release,-DPAWL_WERROR=ON)
+	$(call compile,release,-t all all_verify_interface_header_sets)
+	$(call title,release: test)
+	@ctest --preset release
+
+test-small:
+	$(call title,ASan+UBSan and TSan: build)
+	$(call configure,asan,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=ON)
+	$(call configure,tsan,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=ON)
+	$(call compile,asan)
+	$(call compile,tsan)
+	$(call title,ASan+UBSan: test)
+	@ctest --preset asan -L $(small_labels)
+	$(call title,TSan: test)
+	@ctest --preset tsan -L $(small_labels)
+
+asan tsan asan-gcc:
+	$(call title,$@: build)
+	$(call configure,$@,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=OFF)
+	$(call compile,$@)
+	$(call title,$@: test)
+	@ctest --preset $@
+
+test-all: test asan tsan asan-gcc lint
+
+lint:
+	$(call title,clang-format)
+	@clang-format-16 --dry-run -Werror $(sources)
+	$(call title,clang-tidy)
+	$(call configure,lint)
+	@run-clang-tidy-16 -quiet -p build-lint -j $(JOBS) '$(CURDIR)/(src|apps)/'
+
+format:
+	@clang-format-16 -i $(sources)
+
+clean:
+	@rm -rf build build-dev build-asan build-tsan build-asan-gcc build-fuzz build-lint

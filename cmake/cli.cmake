@@ -1,0 +1,10 @@
+# The command line: pawl, at the top of the build tree.
+
+file(GLOB cli_sources CONFIGURE_DEPENDS apps/cli/*.cpp)
+if(cli_sources)
+  add_executable(pawl-cli ${cli_sources})
+  pawl_compile(pawl-cli)
+  target_include_directories(pawl-cli PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(pawl-cli PRIVATE pawl CLI11::CLI11)
+  set_target_properties(pawl-cli PROPERTIES OUTPUT_NAME pawl RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endif()

@@ -1,0 +1,55 @@
+# How everything of ours is compiled: standard, warnings, sanitizers, ccache.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+set(pawl_compile_options -Wall -Wextra)
+if(PAWL_WERROR)
+  list(APPEND pawl_compile_options -Werror)
+endif()
+# Everywhere, not only in libraries: so one precompiled header serves libraries and programs.
+list(APPEND pawl_compile_options -fPIC)
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 takes a coroutine frame's operator delete for the wrong one.
+  list(APPEND pawl_compile_options -Wno-mismatched-new-delete)
+  if(PAWL_SANITIZE MATCHES "thread")
+    # GCC's TSan does not see atomic_thread_fence, and says so for every one in Asio.
+    list(APPEND pawl_compile_options -Wno-tsan)
+  endif()
+endif()
+
+if(PAWL_SANITIZE)
+  add_compile_options(-fsanitize=${PAWL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${PAWL_SANITIZE})
+endif()
+
+find_program(PAWL_CCACHE ccache)
+if(PAWL_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # What ccache needs to be told to work with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${PAWL_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND pawl_compile_options -fpch-preprocess)
+  else()
+    list(APPEND pawl_compile_options "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()
+
+# Our own way of compiling, for a target of ours; nothing of it reaches those who link the library.
+function(pawl_compile target)
+  target_compile_options(${target} PRIVATE ${pawl_compile_options})
+  target_compile_definitions(
+    ${target} PRIVATE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+                      $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Boost::headers> fmt::fmt Threads::Threads)
+  if(NOT target STREQUAL "pawl_asio")
+    target_precompile_headers(${target} REUSE_FROM pawl_asio)
+  endif()
+endfunction()

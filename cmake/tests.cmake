@@ -1,0 +1,104 @@
+# The tests: unit, contract, simulation, process, and the checks of the sources. A label for each.
+# A folder without sources makes no target.
+
+include(GoogleTest)
+
+function(pawl_test_program target)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  pawl_compile(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE ${arg_LINK})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+# One gtest program, its cases known to ctest under `label`. The timeout is a hang guard, not a measure.
+function(pawl_tests target label)
+  pawl_test_program(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(
+    ${target}
+    TEST_PREFIX "${label}/"
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()
+
+# Code that tests share, compiled against one of the two libraries.
+function(pawl_test_objects target library)
+  add_library(${target} OBJECT ${ARGN})
+  pawl_compile(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC ${library} GTest::gmock)
+endfunction()
+
+file(GLOB_RECURSE unit_sources CONFIGURE_DEPENDS src/*_test.cpp)
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.cpp)
+file(GLOB contract_sources CONFIGURE_DEPENDS tests/contract/*.cpp)
+file(GLOB process_sources CONFIGURE_DEPENDS tests/process/*.cpp)
+file(GLOB simulation_sources CONFIGURE_DEPENDS tests/simulation/*.cpp)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*.cpp)
+
+set(support pawl)
+set(support_planted pawl_planted)
+if(support_sources)
+  set(support pawl_test_support)
+  set(support_planted pawl_test_support_planted)
+  pawl_test_objects(${support} pawl ${support_sources})
+  pawl_test_objects(${support_planted} pawl_planted ${support_sources})
+endif()
+
+if(unit_sources)
+  pawl_tests(pawl_unit_tests unit SOURCES ${unit_sources} LINK pawl)
+endif()
+if(contract_sources)
+  pawl_tests(pawl_contract_tests contract SOURCES ${contract_sources} LINK ${support})
+endif()
+
+if(simulation_sources)
+  # *_test.cpp are cases, main.cpp is pawl-sim, and the rest is the world that both run.
+  set(simulation_tests ${simulation_sources})
+  list(FILTER simulation_tests INCLUDE REGEX "_test\\.cpp$")
+  set(simulation_world ${simulation_sources})
+  list(FILTER simulation_world EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$")
+  set(world_objects "")
+  if(simulation_world)
+    pawl_test_objects(pawl_simulation pawl_planted ${simulation_world})
+    set(world_objects $<TARGET_OBJECTS:pawl_simulation>)
+  endif()
+  pawl_tests(pawl_simulation_tests simulation SOURCES ${simulation_tests} ${world_objects} LINK ${support_planted})
+  if(EXISTS ${PROJECT_SOURCE_DIR}/tests/simulation/main.cpp AND NOT PAWL_SANITIZED_SMALL)
+    pawl_test_program(pawl-sim SOURCES tests/simulation/main.cpp ${world_objects} LINK ${support_planted})
+  endif()
+endif()
+
+if(PAWL_SANITIZED_SMALL)
+  return()
+endif()
+
+if(process_sources)
+  pawl_tests(pawl_process_tests process SOURCES ${process_sources} LINK ${support})
+  if(TARGET pawl-cli)
+    target_compile_definitions(pawl_process_tests PRIVATE PAWL_CLI="$<TARGET_FILE:pawl-cli>")
+    add_dependencies(pawl_process_tests pawl-cli)
+  endif()
+endif()
+
+# One fuzzer per file, in a tree of the preset `fuzz`.
+if(PAWL_SANITIZE MATCHES "fuzzer")
+  foreach(source IN LISTS fuzz_sources)
+    get_filename_component(name ${source} NAME_WE)
+    pawl_test_program(fuzz_${name} SOURCES ${source} LINK pawl)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endif()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+function(pawl_check name)
+  add_test(NAME check/${name} COMMAND Python3::Interpreter ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(check/${name} PROPERTIES LABELS check TIMEOUT 300)
+endfunction()
+foreach(check layers coroutines)
+  pawl_check(${check} scripts/check_${check}.py)
+  pawl_check(${check}_self_test scripts/check_${check}.py --self-test)
+endforeach()

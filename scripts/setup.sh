@@ -1,0 +1,39 @@
+#!/bin/sh
+# Installs what pawl is built and tested with, on Debian 12. Does nothing when all of it is there.
+set -eu
+
+packages="
+  build-essential g++ cmake ninja-build ccache git python3
+  libboost1.81-dev libexpected-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev
+  clang-16 libclang-rt-16-dev clang-tidy-16 clang-format-16 llvm-16
+"
+
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+  fail "this is not Debian or a relative of it; please install these yourself:" $packages
+
+missing=""
+for package in $packages; do
+  is_installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+  as_root="env"
+elif command -v sudo >/dev/null; then
+  as_root="sudo env"
+else
+  fail "must be root, or have sudo, to install:$missing"
+fi
+
+echo "setup: installing$missing"
+$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q
+$as_root DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing

@@ -1,0 +1,148 @@
+#include "base/driver.hpp"
+
+#include "base/threads.hpp"
+
+#include <boost/asio/post.hpp>
+
+namespace pawl::base {
+
+namespace {
+
+constexpr auto linger = std::chrono::milliseconds(1);
+thread_local bool this_thread_drives = false;
+
+}  // namespace
+
+bool Driver::driving() { return this_thread_drives; }
+
+Driver::Driver() {
+  thread_ = start_thread("pawl-io", [this] { background(); });
+}
+
+Driver::~Driver() { stop(); }
+
+void Driver::stop() {
+  {
+    Lock lock(mutex_);
+    stop_ = true;
+    background_wake_.notify_one();
+  }
+  io_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Driver::wait(Caller& me) {
+  Lock lock(mutex_);
+  while (!me.done_) {
+    if (!taken_) return drive(lock, me.done_);
+    if (background_drives_ && !background_must_leave_) {
+      ask_background_to_leave(lock);
+      continue;
+    }
+    const auto place = followers_.insert(followers_.end(), &me);
+    me.wake_.wait(lock, [&] { return me.done_ || me.promoted_; });
+    if (!me.promoted_) {
+      followers_.erase(place);
+      return;
+    }
+    me.promoted_ = false;
+    taken_ = false;  // it was kept for us
+    if (me.done_) leave_seat();
+  }
+}
+
+void Driver::finish(Caller& caller) {
+  // Notified under the mutex: the caller's stack frame may be gone as soon as we let go of it.
+  const Lock lock(mutex_);
+  caller.done_ = true;
+  caller.wake_.notify_one();
+}
+
+void Driver::help() {
+  if (this_thread_drives) return;
+  Lock lock(mutex_);
+  if (taken_) return;
+  taken_ = true;
+  ++seatings_;
+  lock.unlock();
+  this_thread_drives = true;
+  // Bounded: whoever only wanted to unlock must not end up serving everybody else.
+  for (int ran = 0; ran < 256 && io_.poll_one() != 0; ++ran) {
+  }
+  this_thread_drives = false;
+  lock.lock();
+  taken_ = false;
+  leave_seat();
+}
+
+void Driver::drive(Lock& lock, const bool& until) {
+  taken_ = true;
+  ++seatings_;
+  this_thread_drives = true;
+  while (!until) {
+    lock.unlock();
+    io_.run_one();
+    lock.lock();
+  }
+  this_thread_drives = false;
+  taken_ = false;
+  leave_seat();
+}
+
+void Driver::leave_seat() {
+  if (!followers_.empty()) {
+    Caller* next = followers_.front();
+    followers_.pop_front();
+    next->promoted_ = true;
+    taken_ = true;
+    next->wake_.notify_one();
+    return;
+  }
+  vacated_ = std::chrono::steady_clock::now();
+  if (background_sleeps_) background_wake_.notify_one();
+}
+
+void Driver::ask_background_to_leave(Lock& lock) {
+  background_must_leave_ = true;
+  lock.unlock();
+  boost::asio::post(io_, [] {});  // it may be asleep in the kernel
+  lock.lock();
+}
+
+void Driver::background() {
+  Lock lock(mutex_);
+  while (!stop_) {
+    const bool vacant = !taken_ && std::chrono::steady_clock::now() - vacated_ >= linger;
+    if (vacant) {
+      drive_in_background(lock);
+    } else {
+      sleep_in_background(lock);
+    }
+  }
+}
+
+void Driver::drive_in_background(Lock& lock) {
+  taken_ = background_drives_ = true;
+  this_thread_drives = true;
+  while (!stop_ && !background_must_leave_) {
+    lock.unlock();
+    io_.run_one();
+    lock.lock();
+  }
+  this_thread_drives = false;
+  taken_ = background_drives_ = background_must_leave_ = false;
+  leave_seat();
+}
+
+// Looks every millisecond while callers come and go, which costs them nothing; but when one caller sits for long, it
+// sleeps until that one leaves.
+void Driver::sleep_in_background(Lock& lock) {
+  const std::uint64_t before = seatings_;
+  background_wake_.wait_for(lock, linger);
+  if (stop_ || !taken_ || seatings_ != before) return;
+  background_sleeps_ = true;
+  background_wake_.wait(lock, [&] { return stop_ || !taken_; });
+  background_sleeps_ = false;
+}
+
+}  // namespace pawl::base

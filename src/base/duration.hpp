@@ -1,0 +1,18 @@
+#pragma once
+
+#include <pawl/options.hpp>
+#include <pawl/result.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace pawl::base {
+
+/// One number with one unit: "250us", "1500ms", "2s", "1.5s", "5m", "1h", "2d". Zero needs a unit, too.
+/// Errors: invalid_argument for anything else: no unit, a sign, blanks, more than 292 years, less than a nanosecond.
+Result<Duration> parse_duration(std::string_view text);
+
+/// For people, in at most two units and cut, not rounded: "2s", "1.5s", "150ms", "3h 5m".
+std::string format_duration(Duration duration);
+
+}  // namespace pawl::base

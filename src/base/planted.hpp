@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// Known bugs of other libraries, to be planted by name in a test-only build (PAWL_PLANT_BUGS): the simulation must catch
+/// each of them, or it proves nothing. In the shipped library planted() is a constant and the wrong branches vanish.
+/// Limit: PAWL_PLANT_BUGS must be the same for every file of one program.
+namespace pawl::base {
+
+enum class Bug : std::uint8_t {
+  release_by_name,       ///< a release removes whoever holds the lock
+  deadline_from_reply,   ///< the lease is counted from the reply, not from before the request
+  renewal_creates,       ///< renewing a session that has ended brings it back
+  unknown_is_failure,    ///< a lost reply is taken for "not applied" and nothing is undone
+  hint_only,             ///< a waiter that misses its notice never looks again
+  late_claim_accepted,   ///< a claim that arrives after its withdrawal is queued all the same
+  timeout_leaves_claim,  ///< whoever stops waiting leaves the claim in the queue
+  release_not_repeated,  ///< a release whose reply was lost is not sent again
+  one_token_for_all,     ///< threads that pass the lock on share one token
+  renew_after_lost,      ///< a session goes on being renewed after its holds were reported lost
+  token_reused,          ///< the holder after an expired one gets the same token
+};
+
+struct BugName {
+  Bug bug;
+  std::string_view name;
+};
+
+inline constexpr std::array<BugName, 11> bug_names = {{
+    {Bug::release_by_name, "release_by_name"},
+    {Bug::deadline_from_reply, "deadline_from_reply"},
+    {Bug::renewal_creates, "renewal_creates"},
+    {Bug::unknown_is_failure, "unknown_is_failure"},
+    {Bug::hint_only, "hint_only"},
+    {Bug::late_claim_accepted, "late_claim_accepted"},
+    {Bug::timeout_leaves_claim, "timeout_leaves_claim"},
+    {Bug::release_not_repeated, "release_not_repeated"},
+    {Bug::one_token_for_all, "one_token_for_all"},
+    {Bug::renew_after_lost, "renew_after_lost"},
+    {Bug::token_reused, "token_reused"},
+}};
+
+constexpr std::optional<Bug> parse_bug(std::string_view name) {
+  for (const BugName& known : bug_names) {
+    if (known.name == name) return known.bug;
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view to_string(Bug bug) { return bug_names[static_cast<std::size_t>(bug)].name; }
+
+#ifdef PAWL_PLANT_BUGS
+
+/// One bit per bug, for the whole process.
+inline std::atomic<std::uint32_t> planted_bugs{0};
+
+inline bool planted(Bug bug) { return (planted_bugs.load(std::memory_order_relaxed) >> static_cast<unsigned>(bug)) & 1U; }
+inline void plant(Bug bug) { planted_bugs.fetch_or(1U << static_cast<unsigned>(bug)); }
+inline void uproot_all() { planted_bugs.store(0); }
+
+#else
+
+constexpr bool planted(Bug) { return false; }
+
+#endif
+
+}  // namespace pawl::base

@@ -1,0 +1,127 @@
+#include "base/real_runtime.hpp"
+
+#include "base/boot_clock.hpp"
+#include "base/threads.hpp"
+#include "base/wakeup.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+
+#include <pthread.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <system_error>
+
+namespace pawl::base {
+
+namespace {
+
+std::mutex process_wide_mutex;
+
+}  // namespace
+
+RealRuntime::RealRuntime() : generation_(fork_generation()), timer_(driver_.io(), make_boot_timer()) {
+  asio::post(driver_.io(), [this] { wait_for_timer(); });
+}
+
+RealRuntime::~RealRuntime() {
+  ending_ = true;
+  driver_.stop();
+  notifier_.stop();
+  pending_.drop_all();
+}
+
+RealRuntime& RealRuntime::process_wide() {
+  // A child must not find the mutex locked by a thread that it does not have.
+  static const int watching = pthread_atfork([] { process_wide_mutex.lock(); }, [] { process_wide_mutex.unlock(); },
+                                             [] { process_wide_mutex.unlock(); });
+  static RealRuntime* runtime = nullptr;
+  (void)watching;
+  const std::lock_guard lock(process_wide_mutex);
+  // Never destroyed: locks may live in static objects, and the parent's threads do not exist in a child.
+  if (runtime == nullptr || runtime->inert()) runtime = new RealRuntime;
+  return *runtime;
+}
+
+Time RealRuntime::now() const { return read_boot_clock(); }
+
+std::uint64_t RealRuntime::unix_milliseconds() const {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count());
+}
+
+std::uint64_t RealRuntime::random() {
+  const std::lock_guard lock(random_mutex_);
+  if (entropy_used_ == entropy_.size()) {
+    const auto size = ::getrandom(entropy_.data(), sizeof entropy_, 0);
+    if (size != static_cast<ssize_t>(sizeof entropy_)) throw std::system_error(errno, std::generic_category(), "getrandom");
+    entropy_used_ = 0;
+  }
+  return entropy_[entropy_used_++];
+}
+
+void RealRuntime::send(std::function<void()> work) {
+  asio::post(driver_.io(), std::move(work));
+  driver_.help();
+}
+
+bool RealRuntime::may_block() const { return !Driver::driving() && !notifier_.here(); }
+
+bool RealRuntime::inert() const { return ending_ || fork_generation() != generation_; }
+
+awaitable<void> RealRuntime::offload(std::function<void()> work) {
+  // Shared with the thread: the coroutine may be dropped while the work goes on.
+  struct Job {
+    explicit Job(Runtime& runtime) : done(runtime) {}
+    std::function<void()> work;
+    Wakeup done;
+  };
+  auto job = std::make_shared<Job>(*this);
+  job->work = std::move(work);
+  pool_.submit([this, job] {
+    job->work();
+    asio::post(driver_.io(), [job] { job->done.notify(); });
+  });
+  co_await job->done.wait(Time::max());
+}
+
+void RealRuntime::timers_changed() {
+  const std::optional<Time> next = timers_.next();
+  if (!next || (armed_ && *armed_ <= *next)) return;
+  armed_ = next;
+  set_boot_timer(timer_.native_handle(), *next);
+}
+
+void RealRuntime::wait_for_timer() {
+  timer_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const boost::system::error_code& error) {
+    if (error) return;
+    fire_due_timers();
+    wait_for_timer();
+  });
+}
+
+void RealRuntime::fire_due_timers() {
+  std::uint64_t expirations = 0;
+  [[maybe_unused]] const auto size = ::read(timer_.native_handle(), &expirations, sizeof expirations);
+  armed_.reset();
+  while (timers_.fire_one(now())) {
+  }
+  timers_changed();
+}
+
+void RealRuntime::run_to_end(awaitable<void> task) {
+  Driver::Caller me;
+  std::exception_ptr error;
+  asio::co_spawn(driver_.io(), std::move(task), [&](std::exception_ptr thrown) {
+    error = thrown;
+    driver_.finish(me);
+  });
+  driver_.wait(me);
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace pawl::base

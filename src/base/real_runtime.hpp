@@ -1,0 +1,57 @@
+#pragma once
+
+#include "base/driver.hpp"
+#include "base/notifier.hpp"
+#include "base/offload_pool.hpp"
+#include "base/runtime.hpp"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+namespace pawl::base {
+
+/// The runtime on a real machine: an io_context, timers on CLOCK_BOOTTIME, and two threads (background driver, notifier).
+/// Limit: must not be destroyed on one of its own threads.
+class RealRuntime final : public Runtime {
+ public:
+  RealRuntime();
+  ~RealRuntime() override;
+
+  /// The one of this process: made at first use, never destroyed, and made anew in a child of fork().
+  static RealRuntime& process_wide();
+
+  Time now() const override;
+  std::uint64_t unix_milliseconds() const override;
+  std::uint64_t random() override;
+  asio::any_io_executor executor() override { return driver_.io().get_executor(); }
+  void send(std::function<void()> work) override;
+  bool may_block() const override;
+  awaitable<void> offload(std::function<void()> work) override;
+  void notify(std::function<void()> call) override { notifier_.call(std::move(call)); }
+  AlarmId set_alarm(Time at, std::function<void()> call) override { return notifier_.set_alarm(at, std::move(call)); }
+  void cancel_alarm(AlarmId id) override { notifier_.cancel_alarm(id); }
+  bool inert() const override;
+
+ private:
+  void timers_changed() override;
+  void run_to_end(awaitable<void> task) override;
+  void wait_for_timer();
+  void fire_due_timers();
+
+  const std::uint64_t generation_;
+  std::atomic<bool> ending_{false};
+  std::mutex random_mutex_;  // guards the two below
+  std::array<std::uint64_t, 64> entropy_{};
+  std::size_t entropy_used_ = entropy_.size();
+  OffloadPool pool_;
+  Notifier notifier_;
+  Driver driver_;
+  asio::posix::stream_descriptor timer_;
+  std::optional<Time> armed_;
+};
+
+}  // namespace pawl::base

@@ -1,0 +1,124 @@
+#include "base/simulated_runtime.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <stdexcept>
+
+namespace pawl::base {
+
+struct SimProcess::Alarm final : Timers::Node {
+  Alarm(SimProcess& owner, AlarmId number, std::function<void()> what)
+      : process(owner), id(number), call(std::move(what)) {}
+
+  void fire() override {
+    SimProcess& owner = process;
+    owner.notify(std::move(call));
+    owner.alarms_.erase(id);  // the end of this object
+  }
+
+  SimProcess& process;
+  AlarmId id;
+  std::function<void()> call;
+  Timers::Key key{};
+};
+
+SimProcess::SimProcess(SimWorld& world) : world_(world) {}
+
+SimProcess::~SimProcess() {
+  crashed_ = true;
+  pending_.drop_all();
+}
+
+Time SimProcess::now() const { return world_.now(); }
+
+std::uint64_t SimProcess::unix_milliseconds() const {
+  constexpr std::uint64_t year_2020 = 1'577'836'800'000;
+  return year_2020 + static_cast<std::uint64_t>(now().time_since_epoch() / std::chrono::milliseconds(1));
+}
+
+std::uint64_t SimProcess::random() { return world_.random(); }
+
+void SimProcess::send(std::function<void()> work) { asio::post(io_, std::move(work)); }
+
+awaitable<void> SimProcess::offload(std::function<void()> work) {
+  work();
+  co_return;
+}
+
+Runtime::AlarmId SimProcess::set_alarm(Time at, std::function<void()> call) {
+  const AlarmId id = ++last_alarm_;
+  auto alarm = std::make_unique<Alarm>(*this, id, std::move(call));
+  alarm->key = arm(at, *alarm);
+  alarms_.emplace(id, std::move(alarm));
+  return id;
+}
+
+void SimProcess::cancel_alarm(AlarmId id) {
+  const auto found = alarms_.find(id);
+  if (found == alarms_.end()) return;
+  disarm(found->second->key);
+  alarms_.erase(found);
+}
+
+void SimProcess::run_to_end(awaitable<void>) { throw std::logic_error("nothing blocks in simulation"); }
+
+bool SimProcess::run_one() {
+  io_.restart();
+  return io_.poll_one() != 0;
+}
+
+SimWorld::~SimWorld() {
+  // All of them first: what is dropped in one process must not wake another.
+  for (auto& process : processes_) process->crashed_ = true;
+  for (auto& process : processes_) process->pending_.drop_all();
+}
+
+SimProcess& SimWorld::add_process() { return *processes_.emplace_back(std::make_unique<SimProcess>(*this)); }
+
+bool SimWorld::step() {
+  const std::size_t count = processes_.size();
+  if (count == 0) return false;
+  const std::size_t first = chance_() % count;
+  for (std::size_t i = 0; i < count; ++i) {
+    SimProcess& process = *processes_[(first + i) % count];
+    if (process.runs() && process.run_one()) return true;
+  }
+  return false;
+}
+
+SimProcess* SimWorld::next_timer(Time& at) {
+  SimProcess* who = nullptr;
+  for (auto& process : processes_) {
+    if (!process->runs()) continue;
+    const auto next = process->timers_.next();
+    if (next && (who == nullptr || *next < at)) {
+      who = process.get();
+      at = *next;
+    }
+  }
+  return who;
+}
+
+bool SimWorld::run_until(const std::function<bool()>& done, Time until) {
+  for (;;) {
+    if (done()) return true;
+    if (step()) {
+      ++steps_;
+      if (after_step) after_step();
+      continue;
+    }
+    Time at{};
+    SimProcess* who = next_timer(at);
+    if (who == nullptr || at > until) return false;
+    if (at > now_) now_ = at;
+    who->timers_.fire_one(now_);
+  }
+}
+
+void SimWorld::run_for(Duration duration) {
+  const Time end = after(now_, duration);
+  run_until([] { return false; }, end);
+  if (now_ < end) now_ = end;
+}
+
+}  // namespace pawl::base

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "base/runtime.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace pawl::base {
+
+class SimWorld;
+
+/// One simulated process: its own queue, on the world's time. It can be paused (it runs nothing, all clocks go on, as
+/// with SIGSTOP) or crash (it never runs again).
+class SimProcess final : public Runtime {
+ public:
+  explicit SimProcess(SimWorld& world);
+  ~SimProcess() override;
+
+  Time now() const override;
+  std::uint64_t unix_milliseconds() const override;
+  std::uint64_t random() override;
+  asio::any_io_executor executor() override { return io_.get_executor(); }
+  void send(std::function<void()> work) override;
+  bool may_block() const override { return false; }
+  awaitable<void> offload(std::function<void()> work) override;
+  void notify(std::function<void()> call) override { send(std::move(call)); }
+  AlarmId set_alarm(Time at, std::function<void()> call) override;
+  void cancel_alarm(AlarmId id) override;
+  bool inert() const override { return crashed_; }
+
+  void pause() { paused_ = true; }
+  void resume() { paused_ = false; }
+  bool paused() const { return paused_; }
+  void crash() { crashed_ = true; }
+
+ private:
+  friend class SimWorld;
+  struct Alarm;
+  void run_to_end(awaitable<void> task) override;
+  bool runs() const { return !paused_ && !crashed_; }
+  bool run_one();
+
+  SimWorld& world_;
+  bool paused_ = false;
+  bool crashed_ = false;
+  std::map<AlarmId, std::unique_ptr<Alarm>> alarms_;
+  AlarmId last_alarm_ = 0;
+  asio::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
+};
+
+/// One virtual time for several processes, on one thread; the seed chooses who runs next. The same seed gives the same
+/// run. Time moves only when nobody has anything to do.
+class SimWorld {
+ public:
+  explicit SimWorld(std::uint64_t seed) : chance_(seed) {}
+  /// Everything that is still waiting is dropped; nothing runs any more.
+  ~SimWorld();
+
+  SimProcess& add_process();
+
+  Time now() const { return now_; }
+  std::uint64_t random() { return chance_(); }
+  std::uint64_t steps() const { return steps_; }
+
+  /// Called after every step.
+  std::function<void()> after_step = {};
+
+  /// Runs until `done`, or until time would pass `until`, or until nothing can ever happen again. True: done.
+  bool run_until(const std::function<bool()>& done, Time until = Time::max());
+  /// Lets the world run for that long.
+  void run_for(Duration duration);
+
+ private:
+  bool step();
+  SimProcess* next_timer(Time& at);
+
+  Time now_ = Time(std::chrono::hours(1));
+  std::mt19937_64 chance_;
+  std::uint64_t steps_ = 0;
+  std::vector<std::unique_ptr<SimProcess>> processes_;
+};
+
+}  // namespace pawl::base

@@ -1,0 +1,52 @@
+#include "base/telemetry.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace pawl::base {
+
+void Latencies::add(Duration value) {
+  const auto micros = std::max<std::int64_t>(0, value / std::chrono::microseconds(1));
+  const auto bucket = std::min<std::size_t>(std::bit_width(static_cast<std::uint64_t>(micros)), Histogram::size - 1);
+  tally(buckets_[bucket]);
+  total_.fetch_add(value.count(), std::memory_order_relaxed);
+}
+
+Histogram Latencies::snapshot() const {
+  Histogram histogram;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    histogram.buckets[i] = buckets_[i].load(std::memory_order_relaxed);
+    histogram.count += histogram.buckets[i];
+  }
+  histogram.total = Duration(total_.load(std::memory_order_relaxed));
+  return histogram;
+}
+
+void Telemetry::report(Event event) {
+  if (!observer_) return;
+  // A copy of the function: the client may be gone when the notifier comes to it.
+  runtime_.notify([observer = observer_, event = std::move(event)] { observer(event); });
+}
+
+Metrics Telemetry::snapshot() const {
+  Metrics now;
+  now.granted = granted;
+  now.busy = busy;
+  now.timed_out = timed_out;
+  now.cancelled = cancelled;
+  now.failed = failed;
+  now.released = released;
+  now.lost = lost;
+  now.jeopardies = jeopardies;
+  now.undone = undone;
+  now.local_passes = local_passes;
+  now.store_claims = store_claims;
+  now.renewals = renewals;
+  now.renewal_failures = renewal_failures;
+  now.sessions_opened = sessions_opened;
+  now.wait = wait.snapshot();
+  now.hold = hold.snapshot();
+  return now;
+}
+
+}  // namespace pawl::base

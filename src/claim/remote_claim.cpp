@@ -1,0 +1,290 @@
+#include "claim/remote_claim.hpp"
+
+#include "base/planted.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace pawl::claim {
+
+using base::Bug;
+using base::planted;
+using store::Notice;
+
+void Settlement::settle(Result<void> result) {
+  outcome = std::move(result);
+  wakeup.notify();
+}
+
+RemoteClaim::RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keeper> keeper, store::Scheme& scheme,
+                         Wish wish, Listener& listener)
+    : context_(std::move(context)),
+      runtime_(context_->runtime),
+      keeper_(std::move(keeper)),
+      scheme_(scheme),
+      wish_(std::move(wish)),
+      listener_(&listener),
+      wakeup_(runtime_) {}
+
+void RemoteClaim::start() {
+  base::tally(context_->telemetry.store_claims);
+  base::spawn(runtime_, run());
+}
+
+void RemoteClaim::give_up() {
+  listener_ = nullptr;
+  wanted_ = false;
+  wakeup_.notify();
+}
+
+void RemoteClaim::let_go(store::Ending ending, std::shared_ptr<Settlement> settlement) {
+  ending_ = ending;
+  settlement_ = std::move(settlement);
+  give_up();
+}
+
+void RemoteClaim::relabel(const std::string& label) {
+  if (!claim_ || claim_->label == label) return;
+  claim_->label = label;
+  label_changed_ = true;
+  wakeup_.notify();
+}
+
+awaitable<void> RemoteClaim::run() {
+  const auto self = shared_from_this();
+  const session::Context::Task task(*context_);
+  patience_ = base::after(runtime_.now(), context_->timeout);
+  while (wanted_) {
+    const Deadline opening = Deadline::in(runtime_.now(), context_->timeout);
+    Result<std::shared_ptr<Session>> session = co_await keeper_->session(wish_.terms.lease, opening);
+    if (!session) {
+      fail(session.error());
+      break;
+    }
+    if (!wanted_) break;
+    begin(*session);
+    const Outcome outcome = co_await ask();
+    if (outcome == Outcome::granted) co_await hold();
+    const bool left_behind = (planted(Bug::unknown_is_failure) && unsettled_) ||
+                             (planted(Bug::timeout_leaves_claim) && outcome == Outcome::over);
+    if (!left_behind) co_await withdraw();
+    end();
+    if (outcome != Outcome::ask_again) break;
+  }
+  settle(Error{Errc::lost, "the hold was lost before it was released"});
+  state_ = State::over;
+}
+
+void RemoteClaim::begin(std::shared_ptr<Session> session) {
+  session_ = std::move(session);
+  session_->join(*this);
+  store::Claim claim{runtime_.make_id<store::ClaimId>(), session_->id(), wish_.key};
+  claim.lease = wish_.terms.lease;
+  claim.lock_delay = wish_.terms.lock_delay;
+  claim.may_queue = wish_.may_queue;
+  claim.label = wish_.label;
+  claim_ = std::move(claim);
+  state_ = State::asking;
+  pushed_.reset();
+  backoff_ = Duration::zero();
+  unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = false;
+  scheme_.watch(claim_->id, make_waker());  // first watch, then ask: a release in between must not be missed
+}
+
+awaitable<RemoteClaim::Outcome> RemoteClaim::ask() {
+  for (;;) {
+    if (!wanted_) co_return Outcome::over;
+    if (session_over()) co_return Outcome::ask_again;
+    if (taken_away_) {
+      fail(Error{Errc::lost, "the place in the queue was taken away"});
+      co_return Outcome::over;
+    }
+    const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
+    Result<store::ClaimState> answer = co_await scheme_.claim(*claim_, deadline);
+    Duration pause{};
+    const std::optional<Outcome> decided = judge(answer, pause);
+    if (decided) co_return *decided;
+    const Time look_again = planted(Bug::hint_only) ? Time::max() : base::after(runtime_.now(), pause);
+    co_await wakeup_.wait(look_again);
+    if (pushed_ && wanted_) co_return grant(*pushed_);
+  }
+}
+
+std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::ClaimState>& answer, Duration& pause) {
+  if (!wanted_) {
+    if (answer.code() == Errc::outcome_unknown) unsettled_ = true;
+    return Outcome::over;
+  }
+  if (!answer) return judge_error(answer.error(), pause);
+  backoff_ = Duration::zero();
+  if (const auto* granted = std::get_if<store::Granted>(&*answer)) return grant(*granted);
+  const auto& waiting = std::get<store::Waiting>(*answer);
+  holder_ = waiting.holder;
+  if (!wish_.may_queue) {
+    fail(Error{Errc::busy, "somebody else holds it"});
+    return Outcome::over;
+  }
+  if (!std::exchange(told_waiting_, true) && context_->telemetry.observed()) {
+    Event event;
+    event.type = EventType::waiting;
+    event.kind = wish_.key.kind;
+    event.name = wish_.key.name.bytes();
+    context_->telemetry.report(std::move(event));
+  }
+  pause = waiting.look_again_in;
+  return std::nullopt;
+}
+
+std::optional<RemoteClaim::Outcome> RemoteClaim::judge_error(const Error& error, Duration& pause) {
+  if (error.code == Errc::outcome_unknown) unsettled_ = true;
+  if (error.code == Errc::lost) {
+    session_->end();
+    return Outcome::ask_again;
+  }
+  const bool passing = error.code == Errc::outcome_unknown || error.code == Errc::store_unavailable;
+  const bool patient = wish_.may_queue || runtime_.now() < patience_;
+  if (!passing || !patient || (planted(Bug::unknown_is_failure) && unsettled_)) {
+    fail(error);
+    return Outcome::over;
+  }
+  // The claim keeps its place as long as the session lives: ask again, by the same id.
+  backoff_ = std::clamp<Duration>(backoff_ * 2, std::chrono::milliseconds(10), attempt_time());
+  pause = backoff_;
+  return std::nullopt;
+}
+
+RemoteClaim::Outcome RemoteClaim::grant(const store::Granted& granted) {
+  // The store's word may be old by now, or be for a session that we have already given up.
+  if (session_over()) return Outcome::ask_again;
+  state_ = State::held;
+  if (listener_ != nullptr) listener_->claim_granted(granted.token, session_->validity(), granted.contended);
+  return Outcome::granted;
+}
+
+awaitable<void> RemoteClaim::hold() {
+  while (wanted_ && !session_over() && !taken_away_) {
+    if (std::exchange(must_look_, false)) co_await look();
+    if (std::exchange(label_changed_, false)) {
+      const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
+      [[maybe_unused]] auto shown = co_await scheme_.relabel(*claim_, deadline);  // for people only
+      continue;
+    }
+    co_await wakeup_.wait(Time::max());
+  }
+  if (!wanted_) co_return;
+  ending_ = store::Ending::failed;
+  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_lost();
+  wanted_ = false;
+}
+
+awaitable<void> RemoteClaim::look() {
+  const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
+  Result<store::Standing> standing = co_await scheme_.look(*claim_, deadline);
+  if (!standing) co_return;
+  taken_away_ = standing->place == store::Standing::Place::gone;
+  if (listener_ == nullptr || taken_away_) co_return;
+  if (standing->contended) listener_->claim_contended();
+  if (listener_ != nullptr && standing->release_requested) listener_->claim_release_requested();
+}
+
+// Goes on until the store confirms it. When the session ends first, its end takes the claim along, and a request that is
+// still under way finds no session.
+awaitable<void> RemoteClaim::withdraw() {
+  state_ = State::leaving;
+  Duration pause = std::chrono::milliseconds(10);
+  for (;;) {
+    if (session_over()) {
+      settle(Error{Errc::outcome_unknown, "the session ended before the store confirmed the release"});
+      co_return;
+    }
+    const bool done = co_await withdraw_once();
+    if (done) break;
+    co_await base::sleep_for(runtime_, pause);
+    pause = std::min(pause * 2, attempt_time());
+  }
+  if (!unsettled_ && !withdrawal_unsettled_) co_return;
+  base::tally(context_->telemetry.undone);
+  if (!context_->telemetry.observed()) co_return;
+  Event event;
+  event.type = EventType::undone;
+  event.kind = wish_.key.kind;
+  event.name = wish_.key.name.bytes();
+  context_->telemetry.report(std::move(event));
+}
+
+awaitable<bool> RemoteClaim::withdraw_once() {
+  store::Withdrawal how;
+  how.ending = ending_;
+  how.unsettled = unsettled_;
+  const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
+  Result<store::Withdrawn> answer = co_await scheme_.withdraw(*claim_, how, deadline);
+  if (answer) {
+    // "Not there" after an unknown withdrawal: that one was applied.
+    const bool surprise = *answer == store::Withdrawn::not_there && !withdrawal_unsettled_;
+    if (surprise) settle(Error{Errc::lost, "the lock had been taken away before it was released"});
+    settle({});
+    co_return true;
+  }
+  if (answer.code() == Errc::outcome_unknown) withdrawal_unsettled_ = true;
+  if (planted(Bug::release_not_repeated)) co_return true;
+  if (answer.code() == Errc::lost) session_->end();
+  co_return false;
+}
+
+void RemoteClaim::end() {
+  scheme_.unwatch(claim_->id);
+  if (session_) session_->leave(*this);
+  session_.reset();
+}
+
+void RemoteClaim::fail(Error error) {
+  wanted_ = false;
+  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_failed(std::move(error));
+}
+
+void RemoteClaim::settle(Result<void> result) {
+  if (settlement_) std::exchange(settlement_, nullptr)->settle(std::move(result));
+}
+
+store::Waker RemoteClaim::make_waker() {
+  return [weak = weak_from_this(), id = claim_->id, executor = runtime_.executor()](const Notice& notice) {
+    boost::asio::post(executor, [weak, id, notice] {
+      const auto self = weak.lock();
+      if (self && self->claim_ && self->claim_->id == id) self->notice(notice);
+    });
+  };
+}
+
+void RemoteClaim::notice(const Notice& notice) {
+  switch (notice.what) {
+    case Notice::What::look_again:
+      break;
+    case Notice::What::granted:
+      if (state_ == State::asking) pushed_ = notice.grant;
+      break;
+    case Notice::What::contended:
+      if (state_ == State::held && listener_ != nullptr) listener_->claim_contended();
+      return;
+    case Notice::What::release_requested:
+      if (state_ == State::held && listener_ != nullptr) listener_->claim_release_requested();
+      return;
+    case Notice::What::gone:
+      taken_away_ = true;
+      break;
+  }
+  wakeup_.notify();
+}
+
+Duration RemoteClaim::attempt_time() const { return std::min(context_->timeout, wish_.terms.lease / 3); }
+
+void RemoteClaim::session_lost() { wakeup_.notify(); }
+
+void RemoteClaim::session_changed() {
+  must_look_ = state_ == State::held;
+  wakeup_.notify();
+}
+
+}  // namespace pawl::claim

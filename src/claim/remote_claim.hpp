@@ -1,0 +1,146 @@
+#pragma once
+
+#include "base/wakeup.hpp"
+#include "session/keeper.hpp"
+
+#include <pawl/lock_view.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace pawl::claim {
+
+using base::awaitable;
+using base::Deadline;
+using base::Runtime;
+using base::Time;
+using session::Context;
+using session::Keeper;
+using session::Session;
+
+/// What a remote claim is made with. Only requests with equal terms can share one.
+struct Terms {
+  Duration lease = {};
+  Duration lock_delay = {};
+
+  friend bool operator==(const Terms&, const Terms&) = default;
+};
+
+/// Where the outcome of a release arrives.
+struct Settlement {
+  explicit Settlement(Runtime& runtime) : wakeup(runtime) {}
+
+  std::optional<Result<void>> outcome = {};
+  base::Wakeup wakeup;
+
+  void settle(Result<void> result);
+};
+
+/// Hears what becomes of a claim; called on the executor.
+class Listener {
+ public:
+  virtual void claim_granted(Token token, std::shared_ptr<session::Validity> validity, bool contended) = 0;
+  /// The claim is over without a grant. What it may have left at the store is being undone.
+  virtual void claim_failed(Error error) = 0;
+  virtual void claim_contended() = 0;
+  virtual void claim_release_requested() = 0;
+  /// It was granted, and is no longer ours.
+  virtual void claim_lost() = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
+/// The one waiting loop: claim, wait for a hint, claim again; hold; withdraw until the store confirms it. One task runs
+/// it from beginning to end, and is never cancelled: whoever gives up tells it so, and goes.
+///
+/// | state    | give_up()       | let_go(ending)   | session lost            | notice "gone"  |
+/// |----------|-----------------|------------------|-------------------------|----------------|
+/// | asking   | leaves the queue| as give_up()     | asks in a new session   | over, told     |
+/// | held     | -               | leaving          | over, listener told     | over, told     |
+/// | leaving  | -               | -                | over                    | over           |
+/// | over     | -               | -                | -                       | -              |
+///
+/// Threads: on the executor only.
+class RemoteClaim final : public session::Member, public std::enable_shared_from_this<RemoteClaim> {
+ public:
+  struct Wish {
+    store::LockKey key;
+    Terms terms;
+    bool may_queue = true;
+    std::string label = {};
+  };
+
+  RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keeper> keeper, store::Scheme& scheme, Wish wish,
+              Listener& listener);
+
+  void start();
+  /// Nobody wants it any more: the listener hears nothing further.
+  void give_up();
+  /// The hold is over: withdraws. `settlement` may be empty.
+  void let_go(store::Ending ending, std::shared_ptr<Settlement> settlement);
+  /// Whose label operators see.
+  void relabel(const std::string& label);
+
+  const Terms& terms() const { return wish_.terms; }
+  bool may_queue() const { return wish_.may_queue; }
+  /// Who was seen holding it, while we wait.
+  const std::optional<Owner>& holder() const { return holder_; }
+  /// A request is out whose outcome is unknown.
+  bool unsettled() const { return unsettled_; }
+
+ private:
+  enum class State : std::uint8_t { asking, held, leaving, over };
+  enum class Outcome : std::uint8_t { granted, ask_again, over };
+
+  awaitable<void> run();
+  void begin(std::shared_ptr<Session> session);
+  awaitable<Outcome> ask();
+  std::optional<Outcome> judge(const Result<store::ClaimState>& answer, Duration& pause);
+  std::optional<Outcome> judge_error(const Error& error, Duration& pause);
+  Outcome grant(const store::Granted& granted);
+  awaitable<void> hold();
+  awaitable<void> look();
+  awaitable<void> withdraw();
+  awaitable<bool> withdraw_once();
+  void end();
+  void fail(Error error);
+  void settle(Result<void> result);
+  void notice(const store::Notice& notice);
+  store::Waker make_waker();
+  Duration attempt_time() const;
+  bool session_over() const { return !session_ || !session_->live(); }
+
+  void session_lost() override;
+  void session_changed() override;
+
+  const std::shared_ptr<Context> context_;
+  Runtime& runtime_;
+  const std::shared_ptr<Keeper> keeper_;
+  store::Scheme& scheme_;
+  Wish wish_;
+  Listener* listener_;
+
+  State state_ = State::asking;
+  base::Wakeup wakeup_;
+  std::shared_ptr<Session> session_;
+  std::optional<store::Claim> claim_;
+  std::optional<store::Granted> pushed_;  // a grant that came as a notice
+  std::optional<Owner> holder_;
+  std::shared_ptr<Settlement> settlement_;
+  store::Ending ending_ = store::Ending::clean;
+  Time patience_{};            // for an attempt that may not queue: until when the store may keep us in the dark
+  Duration backoff_{};
+  bool wanted_ = true;
+  bool unsettled_ = false;
+  bool withdrawal_unsettled_ = false;
+  bool taken_away_ = false;
+  bool must_look_ = false;
+  bool label_changed_ = false;
+  bool told_waiting_ = false;
+};
+
+}  // namespace pawl::claim

@@ -1,0 +1,106 @@
+#include "local/local_hold.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pawl::local {
+
+LocalHold::LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity, Terms terms)
+    : context_(std::move(context)),
+      runtime_(context_->runtime),
+      validity_(std::move(validity)),
+      terms_(std::move(terms)),
+      since_(runtime_.now()),
+      until_(terms_.max_hold ? base::after(since_, *terms_.max_hold) : Time::max()) {}
+
+LocalHold::~LocalHold() {
+  if (runtime_.inert()) return;
+  validity_->unwatch(watcher_);
+  runtime_.cancel_alarm(alarm_);
+}
+
+void LocalHold::start(std::function<void(const std::shared_ptr<LocalHold>&)> on_lost) {
+  on_lost_ = std::move(on_lost);
+  const auto self = shared_from_this();
+  watcher_ = validity_->watch(std::shared_ptr<session::Validity::Watcher>(self, this));
+  if (terms_.max_hold) {
+    alarm_ = runtime_.set_alarm(until_, [weak = weak_from_this()] {
+      if (const auto hold = weak.lock()) hold->lose("it was held for longer than max_hold");
+    });
+  }
+  if (watcher_ == 0) lose("the lease was over before the grant arrived");
+}
+
+void LocalHold::validity_lost() { lose("the lease could not be confirmed in time"); }
+
+void LocalHold::validity_in_jeopardy() {
+  base::tally(context_->telemetry.jeopardies);
+  report(EventType::jeopardy, "the lease could not be confirmed yet");
+}
+
+void LocalHold::validity_safe() { report(EventType::safe, "the lease is confirmed again"); }
+
+Duration LocalHold::remaining() const {
+  if (phase_.load() != Phase::held) return Duration::zero();
+  return std::min(validity_->remaining(), std::max(Duration::zero(), until_ - runtime_.now()));
+}
+
+HoldState LocalHold::state() const {
+  switch (phase_.load()) {
+    case Phase::released:
+      return HoldState::released;
+    case Phase::lost:
+      return HoldState::lost;
+    case Phase::held:
+      break;
+  }
+  if (remaining() <= Duration::zero()) return HoldState::lost;
+  return validity_->in_jeopardy() ? HoldState::jeopardy : HoldState::held;
+}
+
+bool LocalHold::leave(Phase phase) {
+  Phase expected = Phase::held;
+  if (!phase_.compare_exchange_strong(expected, phase)) return false;
+  context_->telemetry.hold.add(runtime_.now() - since_);
+  return true;
+}
+
+bool LocalHold::let_go() {
+  if (phase_.load() == Phase::held && remaining() <= Duration::zero()) lose("its time was over before it was released");
+  if (!leave(Phase::released)) return false;
+  base::tally(context_->telemetry.released);
+  report(EventType::released, {});
+  return true;
+}
+
+void LocalHold::lose(const std::string& why) {
+  if (!leave(Phase::lost)) return;
+  base::tally(context_->telemetry.lost);
+  runtime_.notify([self = shared_from_this(), why] { self->tell_lost(why); });
+}
+
+// The holder first: it must stop. Only then is the queue behind it told.
+void LocalHold::tell_lost(const std::string& why) {
+  lost_.request_stop();
+  report(EventType::lost, why);
+  if (const auto call = std::exchange(on_lost_, nullptr)) call(shared_from_this());
+}
+
+void LocalHold::ask_for_release() {
+  if (release_requested_.stop_requested()) return;
+  runtime_.notify([self = shared_from_this()] { self->release_requested_.request_stop(); });
+}
+
+void LocalHold::report(EventType type, const std::string& message) {
+  if (!context_->telemetry.observed()) return;
+  Event event;
+  event.type = type;
+  event.kind = terms_.key.kind;
+  event.name = terms_.key.name.bytes();
+  event.token = terms_.token;
+  event.elapsed = runtime_.now() - since_;
+  event.message = message;
+  context_->telemetry.report(std::move(event));
+}
+
+}  // namespace pawl::local

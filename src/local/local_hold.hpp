@@ -1,0 +1,83 @@
+#pragma once
+
+#include "session/context.hpp"
+#include "session/validity.hpp"
+
+#include <pawl/hold.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace pawl::local {
+
+using base::Runtime;
+using base::Time;
+
+/// One local holder of a lock: a token of its own, valid as long as the remote claim's lease is, and no longer than its
+/// own max_hold.
+///
+/// | state    | let_go()  | lease over, max_hold, taken away |
+/// |----------|-----------|----------------------------------|
+/// | held     | released  | lost; `on_lost` is called        |
+/// | released | false     | -                                |
+/// | lost     | false     | -                                |
+///
+/// Threads: all. lost() fires on the notifier thread.
+class LocalHold final : public std::enable_shared_from_this<LocalHold>, private session::Validity::Watcher {
+ public:
+  struct Terms {
+    store::LockKey key;
+    Token token = {};
+    std::optional<Duration> max_hold = {};
+    std::string label = {};
+  };
+
+  LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity, Terms terms);
+  ~LocalHold();
+
+  /// Begins to watch the deadline. `on_lost` runs on the notifier thread, once.
+  void start(std::function<void(const std::shared_ptr<LocalHold>&)> on_lost);
+
+  const Token& token() const { return terms_.token; }
+  const std::string& label() const { return terms_.label; }
+  std::stop_token lost() const { return lost_.get_token(); }
+  std::stop_token release_requested() const { return release_requested_.get_token(); }
+
+  Duration remaining() const;
+  HoldState state() const;
+
+  /// True: it was ours to release. Whoever comes after the deadline is told false, and the hold is lost.
+  bool let_go();
+  /// Lost now, whatever the clock says.
+  void lose(const std::string& why);
+  void ask_for_release();
+
+ private:
+  enum class Phase : std::uint8_t { held, released, lost };
+  bool leave(Phase phase);
+  void tell_lost(const std::string& why);
+  void report(EventType type, const std::string& message);
+
+  void validity_lost() override;
+  void validity_in_jeopardy() override;
+  void validity_safe() override;
+
+  const std::shared_ptr<session::Context> context_;
+  Runtime& runtime_;
+  const std::shared_ptr<session::Validity> validity_;
+  const Terms terms_;
+  const Time since_;
+  const Time until_;  // by max_hold
+  std::atomic<Phase> phase_{Phase::held};
+  std::stop_source lost_;
+  std::stop_source release_requested_;
+  std::function<void(const std::shared_ptr<LocalHold>&)> on_lost_;
+  session::Validity::WatcherId watcher_ = 0;
+  Runtime::AlarmId alarm_ = 0;
+};
+
+}  // namespace pawl::local

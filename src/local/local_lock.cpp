@@ -1,0 +1,241 @@
+#include "local/local_lock.hpp"
+
+#include "base/duration.hpp"
+#include "base/planted.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <limits>
+#include <utility>
+
+namespace pawl::local {
+
+using base::Bug;
+using base::planted;
+
+struct LocalLock::Waiter {
+  Waiter(Runtime& runtime, const Request& what) : request(what), wakeup(runtime) {}
+
+  bool tries() const { return request.wait == Duration::zero(); }
+
+  const Request request;
+  base::Wakeup wakeup;
+  std::shared_ptr<LocalHold> hold = {};
+  std::optional<Error> error = {};
+  bool cancelled = false;
+
+  void refuse(Error why) {
+    error = std::move(why);
+    wakeup.notify();
+  }
+};
+
+LocalLock::LocalLock(std::shared_ptr<session::Context> context, std::shared_ptr<session::Keeper> keeper,
+                     store::Scheme& scheme, store::LockKey key, PassBounds bounds)
+    : context_(std::move(context)),
+      runtime_(context_->runtime),
+      keeper_(std::move(keeper)),
+      scheme_(scheme),
+      key_(std::move(key)),
+      bounds_(bounds) {}
+
+LocalLock::~LocalLock() {
+  if (remote_ && !runtime_.inert()) remote_->give_up();
+}
+
+awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request, std::stop_token stop) {
+  const auto self = shared_from_this();
+  const Time began = runtime_.now();
+  const bool tries = request.wait == Duration::zero();
+  Deadline deadline = Deadline::never();
+  if (tries) deadline = Deadline::in(began, 2 * context_->timeout);  // the store is slow: that is not "busy"
+  if (request.wait && !tries) deadline = Deadline::in(began, *request.wait);
+  for (;;) {
+    Result<std::shared_ptr<LocalHold>> hold = co_await acquire_once(request, deadline, stop);
+    // Lost before the caller could be told (a long pause): as if it had never been granted.
+    if (hold && (*hold)->remaining() <= Duration::zero()) {
+      (*hold)->lose("its time was over before the caller was told");
+      if (!deadline.passed(runtime_.now())) continue;
+      co_return Error{Errc::timed_out, after_waiting(request)};
+    }
+    if (hold) context_->telemetry.wait.add(runtime_.now() - began);
+    co_return hold;
+  }
+}
+
+awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire_once(const Request& request, Deadline deadline,
+                                                                      std::stop_token stop) {
+  if (closed_) co_return Error{Errc::closed, "the client is closed"};
+  if (stop.stop_requested()) co_return Error{Errc::cancelled, "the wait was cancelled"};
+  const auto waiter = std::make_shared<Waiter>(runtime_, request);
+  if (waiter->tries() && !idle()) co_return Error{Errc::busy, key_.name.quoted() + " is " + who_holds()};
+  queue_.push_back(waiter);
+  if (!remote_) claim_for_head();
+  // Called by whoever asks for the stop: it may only post.
+  const std::function<void()> cancel = [waiter, executor = runtime_.executor()] {
+    boost::asio::post(executor, [waiter] {
+      waiter->cancelled = true;
+      waiter->wakeup.notify();
+    });
+  };
+  const std::stop_callback<std::function<void()>> on_stop(stop, cancel);
+  co_await waiter->wakeup.wait(deadline.at);
+  if (waiter->hold) co_return waiter->hold;
+  if (waiter->error) co_return *waiter->error;
+  co_return give_up(waiter);
+}
+
+Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const WaiterPtr& waiter) {
+  Error why{Errc::timed_out, after_waiting(waiter->request)};
+  if (waiter->tries()) why = Error{Errc::store_unavailable, "the store did not answer in time"};
+  if (waiter->cancelled) why = Error{Errc::cancelled, "the wait for " + key_.name.quoted() + " was cancelled"};
+  const bool was_head = queue_.front() == waiter;
+  std::erase(queue_, waiter);
+  if (!was_head || !remote_ || validity_) return why;
+  const bool of_use = !queue_.empty() && queue_.front()->request.terms == remote_->terms() && remote_->may_queue();
+  if (of_use) return why;
+  if (remote_->unsettled()) why.message += "; the store has not confirmed yet that the claim is withdrawn, pawl goes on";
+  const auto remote = std::exchange(remote_, nullptr);
+  remote->give_up();
+  claim_for_head();
+  return why;
+}
+
+void LocalLock::claim_for_head() {
+  if (queue_.empty() || closed_) return;
+  const Waiter& head = *queue_.front();
+  claim::RemoteClaim::Wish wish{key_, head.request.terms};
+  wish.may_queue = !head.tries();
+  wish.label = head.request.label;
+  validity_.reset();
+  subs_ = passes_ = 0;
+  contended_since_ = Time::max();
+  release_requested_ = false;
+  remote_ = std::make_shared<claim::RemoteClaim>(context_, keeper_, scheme_, std::move(wish),
+                                                 static_cast<claim::Listener&>(*this));
+  remote_->start();
+}
+
+void LocalLock::claim_granted(Token token, std::shared_ptr<session::Validity> validity, bool contended) {
+  token_ = token;
+  validity_ = std::move(validity);
+  if (contended || !scheme_.capabilities().knows_contention) contended_since_ = runtime_.now();
+  const WaiterPtr head = queue_.front();
+  hand_over(head);
+}
+
+void LocalLock::hand_over(const WaiterPtr& waiter) {
+  std::erase(queue_, waiter);
+  const std::uint32_t sub = planted(Bug::one_token_for_all) ? 0 : subs_;
+  ++subs_;
+  LocalHold::Terms terms{key_, token_.with_sub(static_cast<std::uint16_t>(sub))};
+  terms.max_hold = waiter->request.max_hold;
+  terms.label = waiter->request.label;
+  current_ = std::make_shared<LocalHold>(context_, validity_, std::move(terms));
+  remote_->relabel(waiter->request.label);
+  current_->start([weak = weak_from_this(), &runtime = runtime_](const std::shared_ptr<LocalHold>& lost) {
+    if (runtime.inert()) return;
+    runtime.send([weak, lost] {
+      if (const auto self = weak.lock()) self->hold_ended(*lost, store::Ending::failed, nullptr);
+    });
+  });
+  waiter->hold = current_;
+  waiter->wakeup.notify();
+}
+
+awaitable<Result<void>> LocalLock::release(std::shared_ptr<LocalHold> hold) {
+  const auto self = shared_from_this();
+  const auto settlement = std::make_shared<Settlement>(runtime_);
+  hold_ended(*hold, store::Ending::clean, settlement);
+  if (!settlement->outcome) co_await settlement->wakeup.wait(base::after(runtime_.now(), context_->timeout));
+  if (settlement->outcome) co_return *settlement->outcome;
+  co_return Error{Errc::outcome_unknown,
+                  "the store has not confirmed the release of " + key_.name.quoted() + "; pawl goes on releasing it"};
+}
+
+void LocalLock::send_release(const std::shared_ptr<LocalHold>& hold) { hold_ended(*hold, store::Ending::clean, nullptr); }
+
+void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement) {
+  if (current_.get() != &hold) {  // its claim was lost before
+    if (settlement) settlement->settle(Error{Errc::lost, "the hold was lost before it was released"});
+    return;
+  }
+  current_.reset();
+  const bool lock_delay = ending == store::Ending::failed && remote_->terms().lock_delay > Duration::zero();
+  if (!lock_delay && may_pass()) {
+    if (settlement) settlement->settle({});
+    ++passes_;
+    base::tally(context_->telemetry.local_passes);
+    const WaiterPtr head = queue_.front();
+    return hand_over(head);
+  }
+  std::exchange(remote_, nullptr)->let_go(ending, std::move(settlement));
+  claim_for_head();
+}
+
+bool LocalLock::may_pass() const {
+  if (queue_.empty() || queue_.front()->request.terms != remote_->terms() || queue_.front()->tries()) return false;
+  if (!validity_->valid()) return false;
+  if (bounds_.passes == 0 || release_requested_) return false;
+  if (subs_ > std::numeric_limits<std::uint16_t>::max()) return false;
+  if (contended_since_ == Time::max()) return true;
+  return passes_ < bounds_.passes && runtime_.now() - contended_since_ < bounds_.time;
+}
+
+void LocalLock::claim_failed(Error error) {
+  const bool busy = error.code == Errc::busy;
+  if (busy) error.message = key_.name.quoted() + " is " + who_holds();
+  const claim::Terms terms = remote_->terms();
+  remote_.reset();
+  // Busy is the answer to one try. Any other error would be the same for all who ask for the same thing.
+  std::deque<WaiterPtr> refused;
+  while (!queue_.empty() && queue_.front()->request.terms == terms && (refused.empty() || !busy)) {
+    refused.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  for (const WaiterPtr& waiter : refused) waiter->refuse(error);
+  claim_for_head();
+}
+
+void LocalLock::claim_contended() {
+  if (contended_since_ != Time::max()) return;
+  contended_since_ = runtime_.now();
+  passes_ = 0;
+}
+
+void LocalLock::claim_release_requested() {
+  release_requested_ = true;
+  if (current_) current_->ask_for_release();
+}
+
+void LocalLock::claim_lost() {
+  remote_.reset();
+  if (current_) std::exchange(current_, nullptr)->lose("the store took the lock away");
+  claim_for_head();
+}
+
+void LocalLock::close() {
+  closed_ = true;
+  const std::deque<WaiterPtr> waiters = std::exchange(queue_, {});
+  for (const WaiterPtr& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
+  const auto hold = std::exchange(current_, nullptr);
+  if (hold) hold->lose("the client was closed");
+  if (remote_) std::exchange(remote_, nullptr)->let_go(hold ? store::Ending::failed : store::Ending::clean, nullptr);
+}
+
+std::string LocalLock::who_holds() const {
+  if (current_) return "held by another thread of this client";
+  const std::optional<Owner> holder = remote_ ? remote_->holder() : std::nullopt;
+  if (!holder) return "held by somebody else";
+  if (holder->foreign) return "held by a client of another library";
+  std::string text = "held by " + holder->host + " (pid " + std::to_string(holder->pid) + ")";
+  if (!holder->label.empty()) text += ", " + base::printable(holder->label);
+  return text;
+}
+
+std::string LocalLock::after_waiting(const Request& request) const {
+  const std::string wait = base::format_duration(request.wait.value_or(Duration::zero()));
+  return key_.name.quoted() + " was not granted within " + wait + ": it is " + who_holds();
+}
+
+}  // namespace pawl::local

@@ -1,0 +1,108 @@
+#pragma once
+
+#include "claim/remote_claim.hpp"
+#include "local/local_hold.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace pawl::local {
+
+using base::awaitable;
+using base::Deadline;
+using claim::Settlement;
+
+/// How long threads of one client may pass a lock on among themselves while others wait elsewhere.
+struct PassBounds {
+  std::uint32_t passes = 64;  ///< 0: never
+  Duration time = std::chrono::milliseconds(10);
+
+  friend bool operator==(const PassBounds&, const PassBounds&) = default;
+};
+
+/// One local wish to hold the lock.
+struct Request {
+  claim::Terms terms = {};
+  std::optional<Duration> wait = {};  ///< unset: for ever; 0: try
+  std::optional<Duration> max_hold = {};
+  std::string label = {};
+};
+
+/// The queue inside one client, in front of the store: one remote claim for all local waiters, first come, first served.
+///
+/// | remote claim | somebody asks                  | head gives up               | holder lets go               |
+/// |--------------|--------------------------------|-----------------------------|------------------------------|
+/// | none         | claims for the head            | -                           | -                            |
+/// | asking       | queues up behind               | next with equal terms keeps | -                            |
+/// |              |                                | the claim; else it is left  |                              |
+/// | granted      | queues up behind               | -                           | passes on within bounds, or  |
+/// |              |                                |                             | withdraws and claims anew    |
+///
+/// Promise: every local holder has a token of its own; the lease is checked before each pass.
+/// Threads: on the executor only.
+class LocalLock final : public std::enable_shared_from_this<LocalLock>, private claim::Listener {
+ public:
+  LocalLock(std::shared_ptr<session::Context> context, std::shared_ptr<session::Keeper> keeper, store::Scheme& scheme,
+            store::LockKey key, PassBounds bounds);
+  ~LocalLock();
+
+  /// Errors: busy, timed_out, cancelled, closed, and what the store says.
+  awaitable<Result<std::shared_ptr<LocalHold>>> acquire(Request request, std::stop_token stop);
+  /// The hold was let go: passes the lock on, or withdraws the claim and waits for the store's word.
+  awaitable<Result<void>> release(std::shared_ptr<LocalHold> hold);
+  /// The same without waiting.
+  void send_release(const std::shared_ptr<LocalHold>& hold);
+  /// Waiters are told `closed`, the hold is lost.
+  void close();
+
+  const store::LockKey& key() const { return key_; }
+  store::Scheme& scheme() const { return scheme_; }
+
+ private:
+  struct Waiter;
+  using WaiterPtr = std::shared_ptr<Waiter>;
+
+  awaitable<Result<std::shared_ptr<LocalHold>>> acquire_once(const Request& request, Deadline deadline,
+                                                             std::stop_token stop);
+  Result<std::shared_ptr<LocalHold>> give_up(const WaiterPtr& waiter);
+  bool idle() const { return !remote_ && queue_.empty(); }
+
+  void claim_for_head();
+  void hand_over(const WaiterPtr& waiter);
+  void hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement);
+  bool may_pass() const;
+  std::string who_holds() const;
+  std::string after_waiting(const Request& request) const;
+
+  void claim_granted(Token token, std::shared_ptr<session::Validity> validity, bool contended) override;
+  void claim_failed(Error error) override;
+  void claim_contended() override;
+  void claim_release_requested() override;
+  void claim_lost() override;
+
+  const std::shared_ptr<session::Context> context_;
+  Runtime& runtime_;
+  const std::shared_ptr<session::Keeper> keeper_;
+  store::Scheme& scheme_;
+  const store::LockKey key_;
+  const PassBounds bounds_;
+
+  std::deque<WaiterPtr> queue_;
+  std::shared_ptr<claim::RemoteClaim> remote_;
+  std::shared_ptr<LocalHold> current_;
+  bool closed_ = false;
+
+  // Of the remote claim, once it is granted:
+  std::shared_ptr<session::Validity> validity_;
+  Token token_;
+  std::uint32_t subs_ = 0;    // local holders so far
+  std::uint32_t passes_ = 0;  // since others are known to wait
+  Time contended_since_ = Time::max();
+  bool release_requested_ = false;
+};
+
+}  // namespace pawl::local

@@ -1,0 +1,209 @@
+#include "lock/client_core.hpp"
+
+#include "base/host.hpp"
+#include "base/ids.hpp"
+#include "lock/mutex_core.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace pawl::lock {
+
+namespace {
+
+constexpr Duration last_words = std::chrono::seconds(2);
+
+std::string known_schemes(const store::Store& store) {
+  std::string names;
+  for (const store::Capabilities* scheme : store.schemes()) {
+    if (!names.empty()) names += ", ";
+    names += scheme->scheme;
+  }
+  return names;
+}
+
+local::PassBounds make_bounds(const LockOptions& options) {
+  local::PassBounds bounds;
+  if (options.local_passes) bounds.passes = *options.local_passes;
+  if (options.local_pass_time) bounds.time = *options.local_pass_time;
+  return bounds;
+}
+
+}  // namespace
+
+ClientCore::ClientCore(std::shared_ptr<session::Context> context, store::Scheme& scheme, Defaults defaults)
+    : context_(std::move(context)),
+      keeper_(std::make_shared<session::Keeper>(context_)),
+      scheme_(scheme),
+      defaults_(std::move(defaults)) {}
+
+Result<std::shared_ptr<ClientCore>> ClientCore::make(Runtime& runtime, std::shared_ptr<store::Store> store,
+                                                     const ClientOptions& options) {
+  store::Scheme* scheme = store->scheme(options.scheme);
+  if (scheme == nullptr) {
+    return Error{Errc::invalid_argument, fmt::format("unknown scheme \"{}\"; this store has: {}",
+                                                     base::printable(options.scheme), known_schemes(*store))};
+  }
+  const Duration timeout = options.timeout.value_or(default_timeout);
+  if (timeout <= Duration::zero()) return Error{Errc::invalid_argument, "timeout must be above 0"};
+  const Defaults defaults{options.lease, options.lock_delay, options.max_hold, options.label};
+  if (auto fits = make_request({}, defaults, scheme->capabilities()); !fits) return fits.error();
+  auto context =
+      std::make_shared<session::Context>(runtime, std::move(store), options.observer, base::this_process(), timeout);
+  return std::shared_ptr<ClientCore>(new ClientCore(std::move(context), *scheme, defaults));
+}
+
+awaitable<Result<void>> ClientCore::connect() {
+  const auto self = shared_from_this();
+  co_return co_await context_->store->connect(patience());
+}
+
+Deadline ClientCore::patience() const { return Deadline::in(runtime().now(), context_->timeout); }
+
+Result<void> ClientCore::usable() const {
+  if (runtime().inert()) return Error{Errc::closed, "this client was opened before fork(); open another in the child"};
+  if (closed_) return Error{Errc::closed, "the client is closed"};
+  return {};
+}
+
+Result<store::Scheme*> ClientCore::find_scheme(std::string_view name) const {
+  if (name.empty()) return &scheme_;
+  if (store::Scheme* scheme = context_->store->scheme(name)) return scheme;
+  return Error{Errc::invalid_argument, fmt::format("unknown scheme \"{}\"; this store has: {}", base::printable(name),
+                                                   known_schemes(*context_->store))};
+}
+
+Result<std::shared_ptr<MutexCore>> ClientCore::mutex(const std::shared_ptr<ClientCore>& self, std::string_view name,
+                                                     const LockOptions& options) {
+  if (auto usable = self->usable(); !usable) return usable.error();
+  Result<base::LockName> checked = base::LockName::make(name);
+  if (!checked) return checked.error();
+  Result<store::Scheme*> scheme = self->find_scheme(options.scheme);
+  if (!scheme) return scheme.error();
+  const Defaults own{options.lease, options.lock_delay, options.max_hold, std::string(options.label)};
+  const Defaults defaults = own.over(self->defaults_);
+  if (auto fits = make_request({}, defaults, (*scheme)->capabilities()); !fits) return fits.error();
+
+  const MutexCore::Agreed agreed{*scheme, make_bounds(options)};
+  const store::LockKey key{Kind::mutex, std::move(*checked)};
+  const std::lock_guard lock(self->mutex_);
+  std::weak_ptr<MutexCore>& place = self->mutexes_[key];
+  if (auto known = place.lock()) {
+    if (known->agreed() == agreed) return known;
+    return Error{Errc::invalid_argument, "another handle of " + key.name.quoted() +
+                                             " in this client has another scheme or other hand-off bounds"};
+  }
+  auto local = std::make_shared<local::LocalLock>(self->context_, self->keeper_, **scheme, key, agreed.bounds);
+  auto core = std::make_shared<MutexCore>(self, std::move(local), agreed, defaults);
+  place = core;
+  return core;
+}
+
+void ClientCore::forget(const store::LockKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = mutexes_.find(key);
+  if (found != mutexes_.end() && found->second.expired()) mutexes_.erase(found);
+}
+
+awaitable<Result<void>> ClientCore::check(Sequencer sequencer) {
+  const auto self = shared_from_this();
+  if (auto usable = this->usable(); !usable) co_return usable;
+  Result<base::LockName> name = base::LockName::make(sequencer.name);
+  if (!name) co_return name.error();
+  if (sequencer.store_id != store_id()) {
+    co_return Error{Errc::invalid_argument, "the sequencer of " + name->quoted() + " comes from another store"};
+  }
+  const store::LockKey key{sequencer.kind, std::move(*name)};
+  Result<bool> stands = co_await scheme_.check(key, sequencer.token, patience());
+  if (!stands) co_return stands.error();
+  if (*stands) co_return Result<void>();
+  co_return Error{Errc::overtaken, "the grant of " + key.name.quoted() + " with token " + sequencer.token.to_string() +
+                                       " does not stand any more"};
+}
+
+awaitable<Result<LockView>> ClientCore::inspect(std::string name, Kind kind) {
+  const auto self = shared_from_this();
+  if (auto usable = this->usable(); !usable) co_return usable.error();
+  Result<base::LockName> checked = base::LockName::make(name);
+  if (!checked) co_return checked.error();
+  const store::LockKey key{kind, std::move(*checked)};
+  co_return co_await scheme_.inspect(key, patience());
+}
+
+awaitable<Result<std::vector<LockView>>> ClientCore::list(std::string prefix) {
+  const auto self = shared_from_this();
+  if (auto usable = this->usable(); !usable) co_return usable.error();
+  co_return co_await scheme_.list(std::move(prefix), patience());
+}
+
+awaitable<Result<void>> ClientCore::revoke(std::string name, std::string claim, bool now, Kind kind) {
+  const auto self = shared_from_this();
+  if (auto usable = this->usable(); !usable) co_return usable;
+  Result<base::LockName> checked = base::LockName::make(name);
+  if (!checked) co_return checked.error();
+  const store::LockKey key{kind, std::move(*checked)};
+  if (claim.empty()) {
+    Result<std::string> holder = co_await only_holder(key);
+    if (!holder) co_return holder.error();
+    claim = std::move(*holder);
+  }
+  store::ClaimId id;
+  if (!base::parse_hex(claim, id.high, id.low)) {
+    co_return Error{Errc::invalid_argument, "\"" + base::printable(claim) + "\" is no claim id: it has 32 hex digits"};
+  }
+  Result<bool> found = co_await scheme_.revoke(key, id, now, patience());
+  if (!found) co_return found.error();
+  if (*found) co_return Result<void>();
+  co_return Error{Errc::not_owner, "claim " + claim + " does not hold " + key.name.quoted() + " (any more)"};
+}
+
+awaitable<Result<std::string>> ClientCore::only_holder(store::LockKey key) {
+  Result<LockView> view = co_await scheme_.inspect(key, patience());
+  if (!view) co_return view.error();
+  if (view->holders.empty()) co_return Error{Errc::not_owner, "nobody holds " + key.name.quoted()};
+  if (view->holders.size() == 1) co_return view->holders.front().claim;
+  co_return Error{Errc::invalid_argument, fmt::format("{} clients hold {}: say which claim to revoke",
+                                                      view->holders.size(), key.name.quoted())};
+}
+
+void ClientCore::close_locks() {
+  std::vector<std::shared_ptr<MutexCore>> locks;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, weak] : mutexes_) {
+      if (auto core = weak.lock()) locks.push_back(std::move(core));
+    }
+  }
+  for (const auto& core : locks) core->local()->close();
+}
+
+awaitable<Result<void>> ClientCore::close(Duration within) {
+  const auto self = shared_from_this();
+  closed_ = true;
+  const Deadline deadline = Deadline::in(runtime().now(), within);
+  close_locks();
+  while (context_->tasks != 0 && !deadline.passed(runtime().now())) co_await context_->tasks_over.wait(deadline.at);
+  const bool over = co_await keeper_->close(deadline);
+  if (over) co_return Result<void>();
+  co_return Error{Errc::outcome_unknown, "the store has not confirmed everything in time; what it does not know yet ends "
+                                         "with the lease"};
+}
+
+std::shared_ptr<ClientCore> make_handle(std::shared_ptr<ClientCore> core) {
+  ClientCore* raw = core.get();
+  return std::shared_ptr<ClientCore>(raw, [core = std::move(core)](ClientCore*) mutable {
+    Runtime& runtime = core->runtime();
+    if (runtime.inert()) {
+      new std::shared_ptr<ClientCore>(std::move(core));  // the parent's: its mutexes may be locked for ever here
+    } else if (runtime.may_block()) {
+      [[maybe_unused]] auto closed = runtime.block_on(core->close(last_words));
+    } else {
+      base::spawn(runtime, [](std::shared_ptr<ClientCore> last) -> awaitable<void> {
+        [[maybe_unused]] auto closed = co_await last->close(last_words);
+      }(core));
+    }
+  });
+}
+
+}  // namespace pawl::lock

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "lock/settings.hpp"
+#include "session/keeper.hpp"
+
+#include <pawl/client.hpp>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::lock {
+
+using base::awaitable;
+using base::Deadline;
+using base::Runtime;
+
+class MutexCore;
+
+/// What stands behind a Client: the coroutine form of the face. The blocking face, the contract suite and the simulation
+/// all use this one.
+/// Threads: mutex() and metrics() from any thread; coroutines on the executor.
+class ClientCore : public std::enable_shared_from_this<ClientCore> {
+ public:
+  /// Errors: invalid_argument (unknown scheme, bad durations).
+  static Result<std::shared_ptr<ClientCore>> make(Runtime& runtime, std::shared_ptr<store::Store> store,
+                                                  const ClientOptions& options);
+
+  awaitable<Result<void>> connect();
+
+  /// The lock of that name: the same object for all who ask. It keeps `self` alive. Errors: invalid_argument.
+  static Result<std::shared_ptr<MutexCore>> mutex(const std::shared_ptr<ClientCore>& self, std::string_view name,
+                                                  const LockOptions& options);
+
+  awaitable<Result<void>> check(Sequencer sequencer);
+  awaitable<Result<LockView>> inspect(std::string name, Kind kind);
+  awaitable<Result<std::vector<LockView>>> list(std::string prefix);
+  awaitable<Result<void>> revoke(std::string name, std::string claim, bool now, Kind kind);
+  awaitable<Result<void>> close(Duration within);
+
+  Runtime& runtime() const { return context_->runtime; }
+  session::Context& context() const { return *context_; }
+  std::uint64_t store_id() const { return context_->store->id(); }
+  bool closed() const { return closed_; }
+
+  /// `closed` when the client was closed, or belongs to the process before fork().
+  Result<void> usable() const;
+
+  /// A MutexCore ends: its place in the table is free.
+  void forget(const store::LockKey& key);
+
+ private:
+  ClientCore(std::shared_ptr<session::Context> context, store::Scheme& scheme, Defaults defaults);
+  Result<store::Scheme*> find_scheme(std::string_view name) const;
+  void close_locks();
+  Deadline patience() const;
+  awaitable<Result<std::string>> only_holder(store::LockKey key);
+
+  const std::shared_ptr<session::Context> context_;
+  const std::shared_ptr<session::Keeper> keeper_;
+  store::Scheme& scheme_;
+  const Defaults defaults_;
+  std::atomic<bool> closed_{false};
+  std::mutex mutex_;  // guards the table
+  std::map<store::LockKey, std::weak_ptr<MutexCore>> mutexes_;
+};
+
+/// The handle that the face shares: when the last one goes, the client says goodbye to the store, for a bounded time.
+std::shared_ptr<ClientCore> make_handle(std::shared_ptr<ClientCore> core);
+
+}  // namespace pawl::lock

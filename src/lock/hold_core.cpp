@@ -1,0 +1,42 @@
+#include "lock/hold_core.hpp"
+
+namespace pawl::lock {
+
+Sequencer HoldCore::sequencer() const {
+  const store::LockKey& key = mutex_->local()->key();
+  Sequencer sequencer;
+  sequencer.store_id = mutex_->client().store_id();
+  sequencer.kind = key.kind;
+  sequencer.token = hold_->token();
+  sequencer.name = key.name.bytes();
+  return sequencer;
+}
+
+Result<void> HoldCore::let_go() {
+  if (inert()) return Error{Errc::closed, "this hold belongs to the process before fork()"};
+  if (hold_->state() == HoldState::released) return Error{Errc::not_owner, "this hold was released already"};
+  if (!hold_->let_go()) return Error{Errc::lost, "the hold was lost before it was released"};
+  return {};
+}
+
+awaitable<Result<void>> HoldCore::release() {
+  const auto mutex = mutex_;
+  const auto hold = hold_;
+  if (auto ours = let_go(); !ours) co_return ours;
+  co_return co_await mutex->local()->release(hold);
+}
+
+Result<void> HoldCore::release_blocking() {
+  Runtime& runtime = mutex_->client().runtime();
+  if (!inert() && runtime.may_block()) return runtime.block_on(release());
+  auto ours = let_go();
+  if (ours) runtime.send([lock = mutex_->local(), hold = hold_] { lock->send_release(hold); });
+  return ours;
+}
+
+void HoldCore::send_release() noexcept {
+  if (!let_go()) return;
+  mutex_->client().runtime().send([lock = mutex_->local(), hold = hold_] { lock->send_release(hold); });
+}
+
+}  // namespace pawl::lock

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "lock/mutex_core.hpp"
+
+#include <pawl/hold.hpp>
+
+#include <memory>
+
+namespace pawl::lock {
+
+/// What stands behind a Hold.
+class HoldCore {
+ public:
+  HoldCore(std::shared_ptr<MutexCore> mutex, std::shared_ptr<local::LocalHold> hold)
+      : mutex_(std::move(mutex)), hold_(std::move(hold)) {}
+
+  static Hold face(std::shared_ptr<HoldCore> core) { return Hold(std::move(core)); }
+  static const std::shared_ptr<HoldCore>& behind(const Hold& hold) { return hold.core_; }
+
+  const local::LocalHold& hold() const { return *hold_; }
+  Sequencer sequencer() const;
+  bool inert() const { return mutex_->client().runtime().inert(); }
+
+  /// The coroutine form of Hold::release().
+  awaitable<Result<void>> release();
+  Result<void> release_blocking();
+  /// Lets go without waiting for the store's word.
+  void send_release() noexcept;
+
+ private:
+  Result<void> let_go();
+
+  const std::shared_ptr<MutexCore> mutex_;
+  const std::shared_ptr<local::LocalHold> hold_;
+};
+
+}  // namespace pawl::lock

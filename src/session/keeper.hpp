@@ -1,0 +1,47 @@
+#pragma once
+
+#include "session/session.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pawl::session {
+
+/// Keeps one session per lease length for a client, and opens a new one where the last was lost.
+/// Limit:   at most 8 lease lengths at a time.
+/// Threads: on the executor only.
+class Keeper : public std::enable_shared_from_this<Keeper> {
+ public:
+  static constexpr std::size_t most_lengths = 8;
+
+  explicit Keeper(std::shared_ptr<Context> context);
+
+  /// A live session of that length. Errors: overloaded (too many lengths), closed, and what the store says.
+  awaitable<Result<std::shared_ptr<Session>>> session(Duration lease, Deadline deadline);
+
+  /// Ends all sessions and waits until the store knows it. False: the deadline came first.
+  awaitable<bool> close(Deadline deadline);
+
+ private:
+  struct Slot {
+    std::shared_ptr<Session> live = {};
+    bool opening = false;
+    std::vector<base::Wakeup*> waiting = {};
+  };
+  awaitable<Result<std::shared_ptr<Session>>> open(Duration lease, Deadline deadline);
+  awaitable<void> wait_for_opening(Duration lease, Deadline deadline);
+  void opened(Duration lease, const std::shared_ptr<Session>& session);
+  void session_over(Duration lease, const Session* session);
+  bool too_many(Duration lease) const;
+
+  const std::shared_ptr<Context> context_;
+  Runtime& runtime_;
+  std::map<Duration, Slot> slots_;
+  std::size_t open_sessions_ = 0;  // started and not over, the ended ones included
+  base::Wakeup all_over_;
+  bool closed_ = false;
+};
+
+}  // namespace pawl::session

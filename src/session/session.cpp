@@ -1,0 +1,111 @@
+#include "session/session.hpp"
+
+#include "base/planted.hpp"
+
+#include <algorithm>
+
+namespace pawl::session {
+
+using base::Bug;
+using base::planted;
+
+Session::Session(std::shared_ptr<Context> context, store::SessionGrant grant)
+    : context_(std::move(context)),
+      runtime_(context_->runtime),
+      grant_(grant),
+      validity_(std::make_shared<Validity>(runtime_, grant.lease)),
+      wakeup_(runtime_),
+      idle_since_(runtime_.now()) {}
+
+void Session::join(Member& member) { members_.insert(&member); }
+
+void Session::leave(Member& member) {
+  if (members_.erase(&member) == 0 || !members_.empty()) return;
+  idle_since_ = runtime_.now();
+}
+
+void Session::start(Time sent, std::function<void()> over) {
+  last_sent_ = sent;
+  next_renewal_ = sent + grant_.lease / 3;
+  validity_->watch(std::shared_ptr<Validity::Watcher>(shared_from_this(), this));
+  validity_->confirm(sent);
+  base::spawn(runtime_, keep(std::move(over)));
+}
+
+void Session::validity_lost() {
+  if (runtime_.inert()) return;
+  runtime_.send([self = shared_from_this()] { self->lost(); });
+}
+
+void Session::end() {
+  if (ended_) return;
+  ended_ = true;
+  validity_->end();
+  wakeup_.notify();
+}
+
+void Session::lost() {
+  if (planted(Bug::renew_after_lost)) return;
+  end();
+  const std::set<Member*> members = std::exchange(members_, {});
+  for (Member* member : members) member->session_lost();
+}
+
+bool Session::idle() const { return members_.empty() && runtime_.now() >= base::after(idle_since_, grant_.lease); }
+
+awaitable<void> Session::keep(std::function<void()> over) {
+  const auto self = shared_from_this();
+  while (!ended_) {
+    co_await wakeup_.wait(next_renewal_);
+    if (ended_ || idle()) break;
+    co_await renew();
+  }
+  lost();  // whoever is still a member must hear of it
+  co_await close_at_store();
+  over();
+}
+
+awaitable<void> Session::renew() {
+  const Time sent = runtime_.now();
+  last_sent_ = sent;
+  const Deadline deadline = Deadline::in(sent, std::min(context_->timeout, grant_.lease / 3));
+  Result<store::Renewal> renewal = co_await context_->store->renew(grant_.id, deadline);
+  if (ended_ && !planted(Bug::renew_after_lost)) co_return;
+  if (renewal) {
+    base::tally(context_->telemetry.renewals);
+    next_renewal_ = sent + grant_.lease / 3;
+    const Time confirmed = planted(Bug::deadline_from_reply) ? runtime_.now() : sent;
+    if (validity_->confirm(confirmed)) renewed(*renewal);
+    co_return;
+  }
+  base::tally(context_->telemetry.renewal_failures);
+  if (renewal.code() == Errc::lost) {
+    validity_->end();
+    lost();
+    co_return;
+  }
+  // Sooner than a third: the lease still stands, and the next try may get through.
+  next_renewal_ = runtime_.now() + grant_.lease / 12;
+}
+
+void Session::renewed(const store::Renewal& renewal) {
+  if (renewal.changes == changes_) return;
+  changes_ = renewal.changes;
+  const std::set<Member*> members = members_;
+  for (Member* member : members) member->session_changed();
+}
+
+// Until the store confirms it, or its lease is over there as well: nothing was renewed after last_sent_.
+awaitable<void> Session::close_at_store() {
+  const Time give_up = base::after(last_sent_, 2 * grant_.lease + context_->timeout);
+  Duration pause = grant_.lease / 12;
+  while (runtime_.now() < give_up) {
+    const Deadline deadline = Deadline::in(runtime_.now(), context_->timeout);
+    Result<void> closed = co_await context_->store->close_session(grant_.id, deadline);
+    if (closed) co_return;
+    co_await base::sleep_for(runtime_, pause);
+    pause = std::min(pause * 2, grant_.lease);
+  }
+}
+
+}  // namespace pawl::session

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "base/wakeup.hpp"
+#include "session/context.hpp"
+#include "session/validity.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+
+namespace pawl::session {
+
+using base::awaitable;
+using base::Deadline;
+
+/// A claim that lives by a session.
+class Member {
+ public:
+  /// The session is over: whatever it had at the store is gone, or will be.
+  virtual void session_lost() = 0;
+  /// The store had something to tell one of the session's claims, and the word may have been lost: look.
+  virtual void session_changed() = 0;
+
+ protected:
+  ~Member() = default;
+};
+
+/// A client's liveness at a store: opened once, shared by all its claims of one lease length, kept alive by one renewal.
+///
+/// | state  | renewal confirmed | renewal fails      | store says lost, or the deadline | idle for one lease, or end() |
+/// |--------|-------------------|--------------------|----------------------------------|------------------------------|
+/// | live   | live              | live, tries sooner | ended: members told              | ended                        |
+/// | ended  | -                 | -                  | -                                | -                            |
+///
+/// An ended session is never renewed again, and is closed at the store until that is confirmed or its lease is over.
+/// Threads: on the executor only; validity() is safe everywhere.
+class Session final : public std::enable_shared_from_this<Session>, private Validity::Watcher {
+ public:
+  Session(std::shared_ptr<Context> context, store::SessionGrant grant);
+
+  store::SessionId id() const { return grant_.id; }
+  const std::shared_ptr<Validity>& validity() const { return validity_; }
+  bool live() const { return !ended_ && validity_->valid(); }
+
+  void join(Member& member);
+  void leave(Member& member);
+
+  /// Confirms the opening and keeps the session until it ends. `over` is called when the last word to the store is said.
+  void start(Time sent, std::function<void()> over);
+  /// No more claims under this session; it is closed at the store.
+  void end();
+
+ private:
+  awaitable<void> keep(std::function<void()> over);
+  awaitable<void> renew();
+  awaitable<void> close_at_store();
+  void renewed(const store::Renewal& renewal);
+  void lost();
+  void validity_lost() override;
+  bool idle() const;
+
+  const std::shared_ptr<Context> context_;
+  Runtime& runtime_;
+  const store::SessionGrant grant_;
+  const std::shared_ptr<Validity> validity_;
+  base::Wakeup wakeup_;
+  std::set<Member*> members_;
+  Time idle_since_;
+  Time last_sent_{};
+  Time next_renewal_{};
+  std::uint64_t changes_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace pawl::session

@@ -1,0 +1,74 @@
+#include "store/memory/memory_state.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace pawl::store::memory {
+
+MemoryState::MemoryState(Clock clock, const Random& random, std::uint64_t epoch)
+    : clock_(std::move(clock)), id_(random()), queue_(sessions_, mail_, epoch) {}
+
+Census MemoryState::census() {
+  Visit visit(*this, nullptr);
+  return {.sessions = sessions_.size(),
+          .claims = queue_.claims(),
+          .tombstones = sessions_.tombstones(),
+          .keys = queue_.locks(),
+          .watches = watches_.size()};
+}
+
+void MemoryState::watch(ClaimId claim, Waker waker) {
+  auto shared = std::make_shared<const Waker>(std::move(waker));
+  std::lock_guard lock(mutex_);
+  watches_.insert_or_assign(claim, std::move(shared));
+}
+
+void MemoryState::unwatch(ClaimId claim) {
+  std::shared_ptr<const Waker> last;  // what it captured is destroyed without the mutex
+  std::lock_guard lock(mutex_);
+  const auto found = watches_.find(claim);
+  if (found == watches_.end()) return;
+  last = std::move(found->second);
+  watches_.erase(found);
+}
+
+// The clock is read under the mutex, so that requests see it in the order in which they are served.
+void MemoryState::advance(const base::Runtime* caller) {
+  if (clock_) {
+    now_ = std::max(now_, clock_());
+  } else if (caller != nullptr) {
+    now_ = std::max(now_, caller->now());
+  }
+  // Everything that ended leaves first, then the locks are passed on: no grant goes to a session that is over as well.
+  while (std::optional<Session> ended = sessions_.take_expired(now_)) queue_.end_session(*ended, ended->ends, true);
+  queue_.settle(now_);
+}
+
+MemoryState::Letters MemoryState::take_letters() {
+  Letters letters;
+  for (const Mail& mail : std::exchange(mail_, {})) {
+    const auto found = watches_.find(mail.to);
+    if (found != watches_.end()) letters.emplace_back(found->second, mail.notice);
+  }
+  return letters;
+}
+
+MemoryState::Visit::Visit(MemoryState& state, const base::Runtime* caller) : state_(state), lock_(state.mutex_) {
+  state_.advance(caller);
+}
+
+MemoryState::Visit::~Visit() {
+  const Letters letters = state_.take_letters();
+  lock_.unlock();
+  for (const auto& [waker, notice] : letters) (*waker)(notice);
+}
+
+void MemoryState::Visit::close_session(SessionId session) {
+  const std::optional<Session> ended = state_.sessions_.take(session);
+  if (!ended) return;
+  state_.queue_.end_session(*ended, now(), false);
+  state_.queue_.settle(now());
+}
+
+}  // namespace pawl::store::memory

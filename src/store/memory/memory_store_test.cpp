@@ -1,0 +1,110 @@
+#include "store/memory/memory_store.hpp"
+
+#include "tests/support/actor.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pawl::store::memory {
+namespace {
+
+using namespace test;
+
+class MemoryStoreTest : public StoreScene {};
+
+TEST_F(MemoryStoreTest, ASessionIsClampedToTheDeclaredLeases) {
+  Actor alice = actor("alice");
+  SessionRequest brief{.lease = 1ns}, eternal{.lease = 1000h};
+  EXPECT_EQ(alice.run(alice.store->open_session(brief, {})).value().lease, 10ms);
+  EXPECT_EQ(alice.run(alice.store->open_session(eternal, {})).value().lease, 24h);
+}
+
+TEST_F(MemoryStoreTest, ASessionLivesWhileItIsRenewed) {
+  Actor alice = actor("alice", 3s), bob = actor("bob", 60s);
+  const Claim held = alice.wish("job");
+  alice.claim(held).value();
+  for (int i = 0; i < 5; ++i) {
+    pass(2s);
+    EXPECT_TRUE(alice.renew());
+  }
+  EXPECT_EQ(bob.look(held).place, Standing::Place::held);
+}
+
+TEST_F(MemoryStoreTest, AnExpiredSessionFreesItsLockForTheNext) {
+  Actor alice = actor("alice", 3s), bob = actor("bob", 60s);
+  const Claim held = alice.wish("job"), next = bob.wish("job");
+  const Token token = granted(alice.claim(held))->token;
+  bob.claim(next).value();
+  pass(3s - 1ns);
+  EXPECT_EQ(bob.look(next).place, Standing::Place::waiting);
+  pass(1ns);
+  EXPECT_EQ(bob.look(next).place, Standing::Place::held);
+  EXPECT_GT(bob.look(next).token, token);
+  EXPECT_EQ(bob.told.back().what, Notice::What::granted);
+  EXPECT_EQ(bob.look(held).place, Standing::Place::gone);
+}
+
+TEST_F(MemoryStoreTest, ARenewalNeverCreates) {
+  Actor alice = actor("alice", 3s);
+  pass(3s);
+  EXPECT_EQ(alice.renew().code(), Errc::lost);
+  EXPECT_EQ(alice.renew().code(), Errc::lost);
+  EXPECT_EQ(census().sessions, 0u);
+}
+
+TEST_F(MemoryStoreTest, AClosedSessionIsUnknownAndClosingItAgainIsFine) {
+  Actor alice = actor("alice");
+  alice.close();
+  alice.close();
+  EXPECT_EQ(alice.renew().code(), Errc::lost);
+}
+
+TEST_F(MemoryStoreTest, TheWaitersOfAnEndedSessionLeaveAtOnce) {
+  Actor alice = actor("alice", 60s), bob = actor("bob", 3s), carol = actor("carol", 60s);
+  const Claim held = alice.wish("job"), next = carol.wish("job");
+  Claim dead = bob.wish("job");
+  dead.lock_delay = 60s;  // of no account: it never held
+  alice.claim(held).value();
+  bob.claim(dead).value();
+  carol.claim(next).value();
+  pass(3s);
+  EXPECT_EQ(census().claims, 2u);
+  alice.withdraw(held);
+  EXPECT_EQ(carol.look(next).place, Standing::Place::held);
+}
+
+TEST_F(MemoryStoreTest, NoGrantGoesToASessionThatIsOverToo) {
+  Actor alice = actor("alice", 3s), bob = actor("bob", 4s), carol = actor("carol", 60s);
+  const Claim held = alice.wish("job"), dead = bob.wish("job"), next = carol.wish("job");
+  alice.claim(held).value();
+  bob.claim(dead).value();
+  carol.claim(next).value();
+  pass(10s);  // nobody asked anything meanwhile
+  EXPECT_EQ(carol.look(next).token.counter(), 2u);
+  EXPECT_TRUE(bob.told.empty());
+}
+
+TEST(MemoryState, NamesAreSharedWithinTheProcessAndForgottenAfterTheLastUser) {
+  SimWorld world(1);
+  SimProcess& process = world.add_process();
+  auto one = shared_state("here", process), same = shared_state("here", process), other = shared_state("there", process);
+  EXPECT_EQ(one, same);
+  EXPECT_NE(one, other);
+  const std::uint64_t id = one->id();
+  one.reset();
+  same.reset();
+  EXPECT_NE(shared_state("here", process)->id(), id);
+}
+
+TEST(MemoryState, ASecondLifeInTheSameMillisecondIsALaterEpoch) {
+  SimWorld world(1);
+  const auto first_token = [&] {
+    SimProcess& process = world.add_process();
+    Actor alice(world, process, std::make_shared<MemoryStore>(shared_state("here", process), process), "alice", 30s);
+    return granted(alice.claim(alice.wish("job")))->token;
+  };
+  const Token before = first_token();
+  EXPECT_GT(first_token(), before);
+}
+
+}  // namespace
+}  // namespace pawl::store::memory

@@ -1,0 +1,83 @@
+#include "store/memory/queue.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace pawl::store::memory {
+
+using Visit = MemoryState::Visit;
+
+constexpr Capabilities Queue::declared = {
+    .store = "memory",
+    .scheme = "queue",
+    .summary = "a queue inside this process: for tests, and for threads that may one day be processes",
+    .fair = true,
+    .wakes_waiters = true,
+    .knows_contention = true,
+    .lock_delay = true,
+    .revocable = true,
+    .shortest_lease = std::chrono::milliseconds(10),
+    .longest_lease = std::chrono::hours(24),
+    .token_source = "counter in memory",
+    .on_client_death = "when its lease ends",
+};
+
+Queue::Queue(std::shared_ptr<MemoryState> state, base::Runtime& runtime) : state_(std::move(state)), runtime_(runtime) {}
+
+Queue::~Queue() {
+  for (const ClaimId claim : watched_) state_->unwatch(claim);
+}
+
+awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().claim(claim, visit.now());
+}
+
+awaitable<Result<Withdrawn>> Queue::withdraw(Claim claim, Withdrawal how, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().withdraw(claim, how, visit.now());
+}
+
+awaitable<Result<Standing>> Queue::look(Claim claim, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().look(claim);
+}
+
+awaitable<Result<void>> Queue::relabel(Claim claim, Deadline) {
+  Visit visit(*state_, runtime_);
+  visit.queue().relabel(claim);
+  co_return Result<void>();
+}
+
+void Queue::watch(ClaimId claim, Waker waker) {
+  watched_.insert(claim);
+  state_->watch(claim, std::move(waker));
+}
+
+void Queue::unwatch(ClaimId claim) {
+  watched_.erase(claim);
+  state_->unwatch(claim);
+}
+
+awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().inspect(key, visit.now());
+}
+
+awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().list(prefix, visit.now());
+}
+
+awaitable<Result<bool>> Queue::check(LockKey key, Token token, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().check(key, token);
+}
+
+awaitable<Result<bool>> Queue::revoke(LockKey key, ClaimId claim, bool now, Deadline) {
+  Visit visit(*state_, runtime_);
+  if (now) co_return visit.queue().take_away(key, claim, visit.now());
+  co_return visit.queue().ask_to_release(key, claim);
+}
+
+}  // namespace pawl::store::memory

@@ -1,0 +1,446 @@
+#include "store/memory/queue.hpp"
+
+#include "tests/support/actor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace pawl::store::memory {
+namespace {
+
+using namespace test;
+using What = Notice::What;
+
+class QueueTest : public StoreScene {};
+
+TEST_F(QueueTest, AFreeLockIsGrantedWithATokenOfThisEpoch) {
+  Actor alice = actor("alice");
+  const auto grant = granted(alice.claim(alice.wish("job")));
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->token, Token(1'700'000'000'000, 1));
+  EXPECT_FALSE(grant->contended);
+}
+
+TEST_F(QueueTest, TheNextHolderGetsALargerTokenWhateverTheLock) {
+  Actor alice = actor("alice");
+  const Claim first = alice.wish("job");
+  const Token before = granted(alice.claim(first))->token;
+  alice.withdraw(first);
+  EXPECT_GT(granted(alice.claim(alice.wish("job")))->token, before);
+  EXPECT_GT(granted(alice.claim(alice.wish("other")))->token, before);
+}
+
+TEST_F(QueueTest, AClaimIsIdempotent) {
+  Actor alice = actor("alice"), bob = actor("bob"), carol = actor("carol");
+  const Claim held = alice.wish("job"), second = bob.wish("job"), third = carol.wish("job");
+  const Token token = granted(alice.claim(held))->token;
+  EXPECT_EQ(granted(alice.claim(held))->token, token);
+  EXPECT_TRUE(waiting(bob.claim(second)));
+  EXPECT_TRUE(waiting(carol.claim(third)));
+  EXPECT_TRUE(waiting(bob.claim(second)));
+  EXPECT_TRUE(granted(alice.claim(held))->contended);
+  EXPECT_EQ(census().claims, 3u);
+  alice.withdraw(held);
+  EXPECT_EQ(bob.look(second).place, Standing::Place::held) << "asking again must not cost the place";
+}
+
+TEST_F(QueueTest, AClaimIdOfAnotherLockIsRefused) {
+  Actor alice = actor("alice");
+  Claim claim = alice.wish("job");
+  alice.claim(claim).value();
+  claim.key = key("other");
+  EXPECT_EQ(alice.claim(claim).code(), Errc::invalid_argument);
+}
+
+TEST_F(QueueTest, AClaimOfAnUnknownSessionIsLost) {
+  Actor alice = actor("alice");
+  Claim claim = alice.wish("job");
+  alice.close();
+  EXPECT_EQ(alice.claim(claim).code(), Errc::lost);
+  EXPECT_EQ(census().keys, 0u);
+}
+
+TEST_F(QueueTest, SharedModeIsUnsupported) {
+  Actor alice = actor("alice");
+  Claim claim = alice.wish("job");
+  claim.mode = Mode::shared;
+  EXPECT_EQ(alice.claim(claim).code(), Errc::unsupported);
+}
+
+TEST_F(QueueTest, KindsNeverMeet) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  Claim mutex = alice.wish("job"), election = bob.wish("job");
+  election.key.kind = Kind::election;
+  EXPECT_TRUE(granted(alice.claim(mutex)));
+  EXPECT_TRUE(granted(bob.claim(election)));
+}
+
+TEST_F(QueueTest, ATryLeavesNoTrace) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job");
+  Claim attempt = bob.wish("job");
+  attempt.may_queue = false;
+  alice.claim(held).value();
+  EXPECT_TRUE(waiting(bob.claim(attempt)));
+  EXPECT_EQ(bob.look(attempt).place, Standing::Place::gone);
+  EXPECT_TRUE(alice.told.empty());
+  alice.withdraw(held);
+  EXPECT_EQ(census().claims, 0u);
+  EXPECT_TRUE(granted(bob.claim(attempt)));
+}
+
+TEST_F(QueueTest, TheReleasePassesTheLockToTheHeadAndTellsIt) {
+  Actor alice = actor("alice"), bob = actor("bob"), carol = actor("carol");
+  const Claim first = alice.wish("job"), second = bob.wish("job"), third = carol.wish("job");
+  const Token token = granted(alice.claim(first))->token;
+  bob.claim(second).value();
+  carol.claim(third).value();
+
+  EXPECT_EQ(alice.withdraw(first), Withdrawn::done);
+  ASSERT_EQ(bob.told.size(), 1u);
+  EXPECT_EQ(bob.told[0].what, What::granted);
+  EXPECT_GT(bob.told[0].grant.token, token);
+  EXPECT_TRUE(bob.told[0].grant.contended);
+  EXPECT_EQ(granted(bob.claim(second))->token, bob.told[0].grant.token);
+  EXPECT_TRUE(carol.told.empty()) << "exactly the next one is woken";
+
+  bob.withdraw(second);
+  ASSERT_EQ(carol.told.size(), 1u);
+  EXPECT_FALSE(carol.told[0].grant.contended);
+}
+
+TEST_F(QueueTest, ServesInTheOrderOfArrival) {
+  Actor holder = actor("holder"), waiter = actor("waiter");
+  std::vector<Claim> claims;
+  claims.push_back(holder.wish("job"));
+  holder.claim(claims[0]).value();
+  for (int i = 1; i <= 20; ++i) {
+    claims.push_back(waiter.wish("job"));
+    waiter.claim(claims.back()).value();
+  }
+  waiter.withdraw(claims[3]);  // one in the middle gives up
+  holder.withdraw(claims[0]);
+  for (std::size_t i = 1; i < claims.size(); ++i) {
+    if (i == 3) continue;
+    EXPECT_EQ(waiter.look(claims[i]).place, Standing::Place::held) << i;
+    waiter.withdraw(claims[i]);
+  }
+  EXPECT_EQ(census().keys, 0u);
+}
+
+TEST_F(QueueTest, TheHolderHearsOfTheFirstWaiterOnly) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job"), second = bob.wish("job"), third = bob.wish("job");
+  EXPECT_FALSE(granted(alice.claim(held))->contended);
+  bob.claim(second).value();
+  bob.claim(third).value();
+  ASSERT_EQ(alice.told.size(), 1u);
+  EXPECT_EQ(alice.told[0].what, What::contended);
+  EXPECT_TRUE(alice.look(held).contended);
+
+  bob.withdraw(second);
+  bob.withdraw(third);
+  EXPECT_FALSE(alice.look(held).contended);
+  bob.claim(bob.wish("job")).value();
+  EXPECT_EQ(alice.told.size(), 2u) << "contended anew after everybody had left";
+}
+
+TEST_F(QueueTest, WaitingNamesTheHolderAndWhatIsAhead) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  Claim held = alice.wish("job");
+  held.label = "nightly backup";
+  alice.claim(held).value();
+  const auto second = waiting(bob.claim(bob.wish("job")));
+  const auto third = waiting(bob.claim(bob.wish("job")));
+  ASSERT_TRUE(second && third);
+  ASSERT_TRUE(second->holder);
+  EXPECT_EQ(second->holder->host, "here");
+  EXPECT_EQ(second->holder->label, "nightly backup");
+  EXPECT_EQ(second->ahead, 1u);
+  EXPECT_EQ(third->ahead, 2u);
+}
+
+TEST_F(QueueTest, LockDelayCountsFromTheExpiry) {
+  Actor alice = actor("alice", 3s), bob = actor("bob", 60s);
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  const Claim next = bob.wish("job");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  pass(6s);  // 3 s after the expiry, which nobody has noticed yet
+  const auto state = waiting(bob.claim(next));
+  ASSERT_TRUE(state);
+  EXPECT_FALSE(state->holder);
+  EXPECT_EQ(state->ahead, 0u);
+  EXPECT_EQ(state->look_again_in, 2s + 1ms);
+  EXPECT_EQ(bob.inspect("job").shut_for, 2s);
+  pass(2s - 1ns);
+  EXPECT_TRUE(waiting(bob.claim(next)));
+  pass(1ns);
+  EXPECT_TRUE(granted(bob.claim(next)));
+}
+
+TEST_F(QueueTest, AnybodysRequestEndsALockDelay) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  const Claim next = bob.wish("job");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  alice.withdraw(held, {.ending = Ending::failed});
+  EXPECT_TRUE(bob.told.empty());
+  pass(5s);
+  EXPECT_TRUE(alice.renew());
+  ASSERT_EQ(bob.told.size(), 1u);
+  EXPECT_EQ(bob.told[0].what, What::granted);
+}
+
+TEST_F(QueueTest, ACloseWithAHoldIsAFailure) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  alice.claim(held).value();
+  alice.close();
+  EXPECT_TRUE(waiting(bob.claim(bob.wish("job"))));
+}
+
+TEST_F(QueueTest, ACleanReleaseKnowsNoLockDelay) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  alice.claim(held).value();
+  alice.withdraw(held);
+  EXPECT_TRUE(granted(bob.claim(bob.wish("job"))));
+}
+
+TEST_F(QueueTest, AShutLockIsForgottenWhenItsDelayIsOver) {
+  Actor alice = actor("alice");
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  alice.claim(held).value();
+  alice.withdraw(held, {.ending = Ending::failed});
+  EXPECT_EQ(census().keys, 1u);
+  EXPECT_EQ(alice.list("").size(), 1u);
+  pass(5s);
+  EXPECT_EQ(census().keys, 0u);
+}
+
+TEST_F(QueueTest, OnlyTheOwnerReleases) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job");
+  alice.claim(held).value();
+  EXPECT_EQ(bob.withdraw(bob.wish("job")), Withdrawn::not_there);
+  Claim forged = held;
+  forged.session = bob.session;
+  EXPECT_EQ(bob.withdraw(forged), Withdrawn::not_there);
+  forged = held;
+  forged.key = key("other");
+  EXPECT_EQ(alice.withdraw(forged), Withdrawn::not_there);
+  EXPECT_EQ(alice.look(held).place, Standing::Place::held);
+  EXPECT_EQ(alice.withdraw(held), Withdrawn::done);
+  EXPECT_EQ(alice.withdraw(held), Withdrawn::not_there);
+}
+
+TEST_F(QueueTest, ALateClaimAfterAnUnsettledWithdrawalIsRefused) {
+  Actor alice = actor("alice");
+  const Claim late = alice.wish("job");
+  EXPECT_EQ(alice.withdraw(late, {.unsettled = true}), Withdrawn::not_there);
+  EXPECT_EQ(alice.claim(late).code(), Errc::not_owner);
+  EXPECT_EQ(census().claims, 0u);
+  EXPECT_EQ(census().tombstones, 1u);
+}
+
+TEST_F(QueueTest, TombstonesEndWithTheirSession) {
+  Actor alice = actor("alice", 3s);
+  const Claim claim = alice.wish("job");
+  alice.claim(claim).value();
+  EXPECT_EQ(alice.withdraw(claim, {.unsettled = true}), Withdrawn::done);
+  EXPECT_EQ(census().tombstones, 1u);
+  pass(3s);
+  EXPECT_EQ(alice.withdraw(claim, {.unsettled = true}), Withdrawn::not_there);
+  EXPECT_EQ(census().tombstones, 0u);
+}
+
+TEST_F(QueueTest, ASettledWithdrawalLeavesNothing) {
+  Actor alice = actor("alice");
+  const Claim claim = alice.wish("job");
+  alice.claim(claim).value();
+  alice.withdraw(claim);
+  EXPECT_EQ(census(), (Census{.sessions = 1, .watches = 1}));
+}
+
+TEST_F(QueueTest, LookAgainComesAfterTheFirstExpiryOfAnySession) {
+  Actor alice = actor("alice", 30s), bob = actor("bob", 30s), stranger = actor("stranger", 4s);
+  alice.claim(alice.wish("job")).value();
+  EXPECT_EQ(waiting(bob.claim(bob.wish("job")))->look_again_in, 4s + 1ms);
+}
+
+TEST_F(QueueTest, LookAgainIsAtMostAThirdOfTheLeaseAndAtLeastAMillisecond) {
+  Actor alice = actor("alice", 30s), bob = actor("bob", 30s);
+  alice.claim(alice.wish("job")).value();
+  Claim claim = bob.wish("job");
+  EXPECT_EQ(waiting(bob.claim(claim))->look_again_in, 10s);
+  claim.id = {1, 1};
+  claim.lease = 1us;
+  EXPECT_EQ(waiting(bob.claim(claim))->look_again_in, 1ms);
+}
+
+TEST_F(QueueTest, TheChangeNumberMovesWithEverythingThatIsTold) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job"), next = bob.wish("job");
+  alice.claim(held).value();
+  EXPECT_EQ(alice.changes(), 0u) << "the answer to a claim is no news";
+  bob.claim(next).value();
+  EXPECT_EQ(alice.changes(), 1u) << "contended";
+  EXPECT_TRUE(bob.revoke(held, false));
+  EXPECT_EQ(alice.changes(), 2u) << "asked to release";
+  EXPECT_TRUE(bob.revoke(held, true));
+  EXPECT_EQ(alice.changes(), 3u) << "taken away";
+  EXPECT_EQ(bob.changes(), 1u) << "granted while waiting";
+}
+
+TEST_F(QueueTest, AskingReachesTheHolderAndChangesNothingElse) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job"), next = bob.wish("job");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  alice.told.clear();
+  EXPECT_TRUE(bob.revoke(held, false));
+  ASSERT_EQ(alice.told.size(), 1u);
+  EXPECT_EQ(alice.told[0].what, What::release_requested);
+  EXPECT_TRUE(alice.look(held).release_requested);
+  EXPECT_TRUE(alice.inspect("job").holders.at(0).release_requested);
+  EXPECT_EQ(bob.look(next).place, Standing::Place::waiting);
+}
+
+TEST_F(QueueTest, AskingConcernsHoldersOnly) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job"), next = bob.wish("job");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  EXPECT_FALSE(alice.revoke(next, false));
+  EXPECT_FALSE(alice.revoke(alice.wish("job"), false));
+  EXPECT_FALSE(alice.revoke(alice.wish("job"), true));
+  EXPECT_TRUE(bob.told.empty());
+}
+
+TEST_F(QueueTest, TakingAwayPassesTheLockOnWithoutDelay) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  const Claim next = bob.wish("job");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  EXPECT_TRUE(bob.revoke(held, true));
+  EXPECT_EQ(alice.told.back().what, What::gone);
+  EXPECT_EQ(alice.look(held).place, Standing::Place::gone);
+  EXPECT_EQ(bob.look(next).place, Standing::Place::held);
+}
+
+TEST_F(QueueTest, AWaiterThatWasTakenAwayDoesNotComeBack) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job"), next = bob.wish("job");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  EXPECT_TRUE(alice.revoke(next, true));
+  EXPECT_EQ(bob.told.back().what, What::gone);
+  EXPECT_EQ(bob.claim(next).code(), Errc::not_owner) << "as if the notice had been lost";
+}
+
+TEST_F(QueueTest, CheckKnowsTheStandingGrantWhateverItsSub) {
+  Actor alice = actor("alice");
+  const Claim held = alice.wish("job");
+  const Token token = granted(alice.claim(held))->token;
+  EXPECT_TRUE(alice.check("job", token));
+  EXPECT_TRUE(alice.check("job", token.with_sub(9)));
+  EXPECT_FALSE(alice.check("job", Token(token.epoch(), token.counter() + 1)));
+  EXPECT_FALSE(alice.check("job", Token(token.epoch() + 1, token.counter())));
+  EXPECT_FALSE(alice.check("other", token));
+  alice.withdraw(held);
+  EXPECT_FALSE(alice.check("job", token));
+}
+
+TEST_F(QueueTest, InspectShowsHolderWaitersAndAges) {
+  Actor alice = actor("alice", 30s), bob = actor("bob", 60s);
+  const Claim held = alice.wish("job"), second = bob.wish("job"), third = bob.wish("job");
+  const Token token = granted(alice.claim(held))->token;
+  pass(1s);
+  bob.claim(second).value();
+  bob.claim(third).value();
+  pass(2s);
+  const LockView view = bob.inspect("job");
+  EXPECT_EQ(view.name, "job");
+  EXPECT_EQ(view.scheme, "queue");
+  ASSERT_EQ(view.holders.size(), 1u);
+  EXPECT_EQ(view.holders[0].claim, to_string(held.id));
+  EXPECT_EQ(view.holders[0].owner.label, "alice");
+  EXPECT_EQ(view.holders[0].token, token);
+  EXPECT_EQ(view.holders[0].age, 3s);
+  EXPECT_EQ(view.holders[0].lease_left, 27s);
+  ASSERT_EQ(view.waiters.size(), 2u);
+  EXPECT_EQ(view.waiters[0].claim, to_string(second.id));
+  EXPECT_EQ(view.waiters[1].claim, to_string(third.id));
+  EXPECT_EQ(view.waiters[0].age, 2s);
+}
+
+TEST_F(QueueTest, AClaimTakesANewLabel) {
+  Actor alice = actor("alice");
+  Claim held = alice.wish("job");
+  alice.claim(held).value();
+  held.label = "second thread";
+  EXPECT_TRUE(alice.run(alice.scheme().relabel(held, alice.soon())));
+  EXPECT_EQ(alice.inspect("job").holders.at(0).owner.label, "second thread");
+  EXPECT_TRUE(alice.run(alice.scheme().relabel(alice.wish("job"), alice.soon()))) << "for people only: never an error";
+}
+
+TEST_F(QueueTest, AnUnusedLockGivesAnEmptyViewAndIsNotListed) {
+  Actor alice = actor("alice");
+  const LockView view = alice.inspect("job");
+  EXPECT_EQ(view.name, "job");
+  EXPECT_TRUE(view.holders.empty() && view.waiters.empty());
+  EXPECT_TRUE(alice.list("").empty());
+}
+
+TEST_F(QueueTest, ListIsSortedByKindThenNameAndCutByThePrefix) {
+  Actor alice = actor("alice");
+  Claim election = alice.wish("a/0");
+  election.key.kind = Kind::election;
+  alice.claim(election).value();
+  for (const char* name : {"b/1", "a/2", "a/1"}) alice.claim(alice.wish(name)).value();
+  std::vector<std::string> names;
+  for (const LockView& view : alice.list("a/")) names.push_back(view.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a/1", "a/2", "a/0"}));
+  EXPECT_EQ(alice.list("").size(), 4u);
+  EXPECT_TRUE(alice.list("c").empty());
+}
+
+TEST_F(QueueTest, NobodyIsToldAfterUnwatchOrAfterTheStoreHasGone) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job");
+  alice.claim(held).value();
+  alice.scheme().unwatch(held.id);
+  {
+    Actor carol = actor("carol");
+    carol.claim(carol.wish("job")).value();
+    EXPECT_EQ(census().watches, 1u);
+  }
+  EXPECT_EQ(census().watches, 0u);
+  alice.withdraw(held);
+  EXPECT_TRUE(alice.told.empty());
+}
+
+TEST_F(QueueTest, AWakerMayAskTheStoreAgain) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job"), next = bob.wish("job");
+  alice.claim(held).value();
+  Census seen;
+  bob.scheme().watch(next.id, [&](const Notice&) { seen = census(); });  // would deadlock under the mutex
+  bob.claim(next).value();
+  alice.withdraw(held);
+  EXPECT_EQ(seen.claims, 1u);
+}
+
+}  // namespace
+}  // namespace pawl::store::memory

@@ -1,0 +1,155 @@
+#include "tests/support/faults.hpp"
+
+#include <algorithm>
+
+namespace pawl::test {
+
+std::string_view to_string(Operation operation) noexcept {
+  static constexpr std::array<std::string_view, operation_count> names = {
+      "connect", "open_session", "renew",   "close_session", "claim", "withdraw",
+      "look",    "relabel",      "inspect", "list",          "check", "revoke"};
+  return names[static_cast<std::size_t>(operation)];
+}
+
+namespace {
+
+bool take_one(std::multiset<Operation>& from, Operation operation) {
+  const auto found = from.find(operation);
+  if (found == from.end()) return false;
+  from.erase(found);
+  return true;
+}
+
+}  // namespace
+
+void ScriptedFaults::cut() {
+  std::lock_guard lock(mutex_);
+  cut_ = true;
+}
+
+void ScriptedFaults::heal() {
+  std::lock_guard lock(mutex_);
+  cut_ = false;
+}
+
+void ScriptedFaults::refuse(bool on) {
+  std::lock_guard lock(mutex_);
+  refuse_ = on;
+}
+
+void ScriptedFaults::drop_replies(bool on) {
+  std::lock_guard lock(mutex_);
+  drop_replies_ = on;
+}
+
+void ScriptedFaults::drop_notices(bool on) {
+  std::lock_guard lock(mutex_);
+  drop_notices_ = on;
+}
+
+void ScriptedFaults::delay_all(Duration delay) {
+  std::lock_guard lock(mutex_);
+  delay_ = delay;
+}
+
+void ScriptedFaults::duplicate(bool on) {
+  std::lock_guard lock(mutex_);
+  duplicate_ = on;
+}
+
+void ScriptedFaults::lose_next_request(Operation operation) {
+  std::lock_guard lock(mutex_);
+  lost_requests_.insert(operation);
+}
+
+void ScriptedFaults::lose_next_reply(Operation operation) {
+  std::lock_guard lock(mutex_);
+  lost_replies_.insert(operation);
+}
+
+std::size_t ScriptedFaults::count(Operation operation) const {
+  std::lock_guard lock(mutex_);
+  return counts_[static_cast<std::size_t>(operation)];
+}
+
+Fault ScriptedFaults::next(Operation operation) {
+  std::lock_guard lock(mutex_);
+  ++counts_[static_cast<std::size_t>(operation)];
+  Fault fault;
+  fault.request_delay = delay_;
+  if (duplicate_) fault.again_after = Duration::zero();
+  if (cut_) {
+    fault.loss = Fault::Loss::request;
+  } else if (refuse_) {
+    fault.loss = Fault::Loss::refuse;
+  } else if (take_one(lost_requests_, operation)) {
+    fault.loss = Fault::Loss::request;
+  } else if (take_one(lost_replies_, operation) || drop_replies_) {
+    fault.loss = Fault::Loss::reply;
+  }
+  return fault;
+}
+
+NoticeFault ScriptedFaults::next_notice(const store::Notice&) {
+  std::lock_guard lock(mutex_);
+  NoticeFault fault;
+  if (cut_ || drop_notices_) fault.what = NoticeFault::What::drop;
+  return fault;
+}
+
+void RandomFaults::change(FaultRates rates) {
+  std::lock_guard lock(mutex_);
+  rates_ = rates;
+}
+
+FaultRates RandomFaults::rates() const {
+  std::lock_guard lock(mutex_);
+  return rates_;
+}
+
+Fault RandomFaults::next(Operation) {
+  const FaultRates rates = this->rates();
+  Fault fault;
+  if (chance(rates.refuse)) {
+    fault.loss = Fault::Loss::refuse;
+    return fault;
+  }
+  if (chance(rates.drop_request)) {
+    fault.loss = Fault::Loss::request;
+    return fault;
+  }
+  if (chance(rates.drop_reply)) fault.loss = Fault::Loss::reply;
+  if (chance(rates.request_delay)) fault.request_delay = delay(rates);
+  if (chance(rates.reply_delay)) fault.reply_delay = delay(rates);
+  if (chance(rates.duplicate)) fault.again_after = delay(rates);
+  return fault;
+}
+
+NoticeFault RandomFaults::next_notice(const store::Notice&) {
+  const FaultRates rates = this->rates();
+  NoticeFault fault;
+  if (chance(rates.drop_notice)) {
+    fault.what = NoticeFault::What::drop;
+  } else if (chance(rates.delay_notice)) {
+    fault.what = NoticeFault::What::delay;
+    fault.delay = delay(rates);
+  } else if (chance(rates.repeat_notice)) {
+    fault.what = NoticeFault::What::twice;
+    fault.delay = delay(rates);
+  }
+  return fault;
+}
+
+bool RandomFaults::chance(double rate) {
+  if (rate <= 0) return false;
+  return static_cast<double>(runtime_.random() >> 11) * 0x1p-53 < rate;
+}
+
+// Short ones are common, and every length up to the longest happens: a uniform choice would hardly ever be short.
+Duration RandomFaults::delay(const FaultRates& rates) {
+  const auto longest = static_cast<std::uint64_t>(std::max<Duration::rep>(rates.longest_delay.count(), 1));
+  const std::uint64_t cap = std::max<std::uint64_t>(longest >> (runtime_.random() % 16), 1);
+  return Duration(static_cast<Duration::rep>(runtime_.random() % cap));
+}
+
+}  // namespace pawl::test

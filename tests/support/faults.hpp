@@ -1,0 +1,143 @@
+#pragma once
+
+#include "base/runtime.hpp"
+#include "store/claim.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace pawl::test {
+
+/// Every request of the port.
+enum class Operation : std::uint8_t {
+  connect,
+  open_session,
+  renew,
+  close_session,
+  claim,
+  withdraw,
+  look,
+  relabel,
+  inspect,
+  list,
+  check,
+  revoke,
+};
+inline constexpr std::size_t operation_count = 12;
+
+std::string_view to_string(Operation) noexcept;
+
+/// What happens to one request on its way to the store and back.
+struct Fault {
+  enum class Loss : std::uint8_t {
+    none,
+    refuse,   ///< not applied; store_unavailable at once
+    request,  ///< never applied; outcome_unknown at the deadline
+    reply,    ///< applied; outcome_unknown at the deadline
+  } loss = Loss::none;
+
+  /// A delay past the deadline is outcome_unknown at the deadline, and the request is applied later all the same.
+  Duration request_delay = {};
+  Duration reply_delay = {};
+
+  /// Applied a second time, this long after the first. The caller hears the answer of the second application, or nothing:
+  /// a second copy exists only because a client sent again for want of an answer, and TCP hands every byte over once. So
+  /// an answer that was delivered has no copy of its request behind it.
+  std::optional<Duration> again_after = {};
+};
+
+/// What happens to one notice.
+struct NoticeFault {
+  enum class What : std::uint8_t { deliver, drop, delay, twice } what = What::deliver;
+  Duration delay = {};  ///< for `delay`, and for the second one of `twice`
+};
+
+/// Decides, request by request.
+/// Threads: called from any.
+class FaultPlan {
+ public:
+  virtual ~FaultPlan() = default;
+  virtual Fault next(Operation operation) = 0;
+  virtual NoticeFault next_notice(const store::Notice& notice) = 0;
+};
+
+/// Levers for scenes. All of them are up at the beginning: nothing goes wrong.
+/// Threads: safe to share.
+class ScriptedFaults final : public FaultPlan {
+ public:
+  /// The network is gone: requests and notices vanish.
+  void cut();
+  void heal();
+  /// The store is there and says no.
+  void refuse(bool on);
+  void drop_replies(bool on);
+  void drop_notices(bool on);
+  /// Every request takes this long to reach the store.
+  void delay_all(Duration delay);
+  /// Every request is applied twice.
+  void duplicate(bool on);
+  /// The next one of these, once.
+  void lose_next_request(Operation operation);
+  void lose_next_reply(Operation operation);
+
+  /// How many requests of that sort there were, lost ones included.
+  std::size_t count(Operation operation) const;
+
+  Fault next(Operation operation) override;
+  NoticeFault next_notice(const store::Notice& notice) override;
+
+ private:
+  mutable std::mutex mutex_;  // guards all below
+  bool cut_ = false;
+  bool refuse_ = false;
+  bool drop_replies_ = false;
+  bool drop_notices_ = false;
+  bool duplicate_ = false;
+  Duration delay_{};
+  std::multiset<Operation> lost_requests_;
+  std::multiset<Operation> lost_replies_;
+  std::array<std::size_t, operation_count> counts_{};
+};
+
+/// How often something goes wrong, from 0 to 1.
+struct FaultRates {
+  double refuse = 0;
+  double drop_request = 0;
+  double drop_reply = 0;
+  double request_delay = 0;
+  double reply_delay = 0;
+  double duplicate = 0;
+  double drop_notice = 0;
+  double delay_notice = 0;
+  double repeat_notice = 0;
+  Duration longest_delay = std::chrono::seconds(10);
+};
+
+/// Faults by chance, the same ones for the same seed of the runtime.
+/// Limit: the runtime must outlive it.
+class RandomFaults final : public FaultPlan {
+ public:
+  RandomFaults(base::Runtime& runtime, FaultRates rates) : runtime_(runtime), rates_(rates) {}
+
+  /// From now on with these; FaultRates{} = nothing goes wrong any more.
+  void change(FaultRates rates);
+
+  Fault next(Operation operation) override;
+  NoticeFault next_notice(const store::Notice& notice) override;
+
+ private:
+  bool chance(double rate);
+  Duration delay(const FaultRates& rates);
+  FaultRates rates() const;
+
+  base::Runtime& runtime_;
+  mutable std::mutex mutex_;  // guards the rates
+  FaultRates rates_;
+};
+
+}  // namespace pawl::test
