@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace pawl {
 
@@ -20,12 +21,13 @@ class FenceCore;
 /// t >= X and t > S, shared t if t >= X. Permits have a mark per slot.
 /// Promise: the mark is raised (durably, where it is kept in a file) before the write runs, and no other write of
 ///          this fence runs meanwhile, in this process or, with a file, in any other.
-/// Limit:   only writes that go through the fence are guarded.
+/// Limit:   only writes that go through the fence are guarded. Nobody may delete the files while they are in use.
 /// Threads: safe to share; copies are the same fence.
-/// Errors:  overtaken, invalid_argument (another lock's sequencer), store_unavailable (the file cannot be used).
+/// Errors:  overtaken, invalid_argument (another lock's sequencer), store_unavailable and permission_denied (the file
+///          cannot be used), would_deadlock (admit inside a write of the same fence).
 class Fence {
  public:
-  /// Marks in this process only.
+  /// Marks in this process only. Throws pawl::Exception (invalid_argument) for a name that no lock can have.
   Fence(Kind kind, std::string_view name);
 
   /// Marks in a file, shared by all processes that name the same path. A second file, `<path>.lock`, stays beside it.
@@ -34,19 +36,19 @@ class Fence {
   static Result<Fence> open(const std::filesystem::path& path, Kind kind, std::string_view name);
 
   /// Runs `write` inside the fence's own exclusion if the sequencer is not overtaken. `write` returns nothing or a
-  /// Result<void>; its error is passed on, and the mark stays raised.
+  /// Result<void>; its error, or what it throws, is passed on, and the mark stays raised.
   template <std::invocable Write>
   Result<void> admit(const Sequencer& sequencer, Write&& write) {
     Result<void> outcome;
-    Result<void> admitted = run(sequencer, Body{&write, [](void* body, Result<void>& out) {
-                                                 auto& call = *static_cast<std::remove_reference_t<Write>*>(body);
-                                                 if constexpr (std::is_void_v<std::invoke_result_t<Write&>>) {
-                                                   call();
-                                                 } else {
-                                                   out = call();
-                                                 }
-                                               }},
-                                outcome);
+    auto body = [&] {
+      if constexpr (std::is_void_v<std::invoke_result_t<Write>>) {
+        std::forward<Write>(write)();
+      } else {
+        outcome = std::forward<Write>(write)();
+      }
+    };
+    Result<void> admitted =
+        run(sequencer, Body{&body, [](void* object) { (*static_cast<decltype(body)*>(object))(); }});
     return admitted ? outcome : admitted;
   }
 
@@ -56,10 +58,10 @@ class Fence {
  private:
   struct Body {
     void* object;
-    void (*call)(void*, Result<void>&);
+    void (*call)(void*);
   };
   explicit Fence(std::shared_ptr<fencing::FenceCore> core) noexcept;
-  Result<void> run(const Sequencer& sequencer, Body body, Result<void>& outcome);
+  Result<void> run(const Sequencer& sequencer, Body body);
 
   std::shared_ptr<fencing::FenceCore> core_;
 };

@@ -41,17 +41,40 @@ TEST(ParseDuration, TakesTheLongestDuration) {
 }
 
 TEST(ParseDuration, RefusesEverythingElse) {
-  for (const auto text : {""sv, "s"sv, "5"sv, "0"sv, "1.5"sv, "-1s"sv, "+1s"sv, " 1s"sv, "1s "sv, "1 s"sv, "1S"sv, "1sec"sv,
-                          ".5s"sv, "1.s"sv, "1..5s"sv, "1.5.5s"sv, "1,5s"sv, "1e3s"sv, "0x1s"sv, "1m30s"sv, "inf"sv,
-                          "1s\0"sv, "0.5ns"sv, "0.0000000001s"sv, "0.1234567890123456789s"sv}) {
+  for (const auto text : {""sv,
+                          "s"sv,
+                          "5"sv,
+                          "0"sv,
+                          "1.5"sv,
+                          "-1s"sv,
+                          "+1s"sv,
+                          " 1s"sv,
+                          "1s "sv,
+                          "1 s"sv,
+                          "1S"sv,
+                          "1sec"sv,
+                          ".5s"sv,
+                          "1.s"sv,
+                          "1..5s"sv,
+                          "1.5.5s"sv,
+                          "1,5s"sv,
+                          "1e3s"sv,
+                          "0x1s"sv,
+                          "1m30s"sv,
+                          "inf"sv,
+                          "1s\0"sv,
+                          "0.5ns"sv,
+                          "0.0000000001s"sv,
+                          "0.1234567890123456789s"sv}) {
     EXPECT_EQ(parse_duration(text).code(), Errc::invalid_argument) << text;
   }
 }
 
 TEST(ParseDuration, SaysWhatWouldBeRight) {
-  EXPECT_EQ(parse_duration("30").error().message,
-            "\"30\" is not a duration: it has no unit; write a number and a unit (ns, us, ms, s, m, h, d), like 1500ms or "
-            "1.5s");
+  EXPECT_EQ(
+      parse_duration("30").error().message,
+      "\"30\" is not a duration: it has no unit; write a number and a unit (ns, us, ms, s, m, h, d), like 1500ms or "
+      "1.5s");
   EXPECT_EQ(parse_duration("-3s").error().message, "\"-3s\" is not a duration: it must not be negative");
 }
 
@@ -82,7 +105,8 @@ TEST(FormatDuration, KnowsTheEndsOfTheRange) {
 }
 
 TEST(FormatDuration, OneUnitComesBack) {
-  for (const Duration d : {Duration(0s), Duration(17ns), Duration(1500us), Duration(2s), Duration(7min), Duration(48h)}) {
+  for (const Duration d :
+       {Duration(0s), Duration(17ns), Duration(1500us), Duration(2s), Duration(7min), Duration(48h)}) {
     EXPECT_EQ(parse_duration(format_duration(d)).value(), d);
   }
 }

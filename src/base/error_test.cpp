@@ -13,11 +13,20 @@
 namespace pawl {
 namespace {
 
-constexpr Errc all_codes[] = {Errc::busy,           Errc::timed_out,        Errc::cancelled,
-                              Errc::lost,           Errc::overtaken,        Errc::outcome_unknown,
-                              Errc::store_unavailable, Errc::overloaded,    Errc::closed,
-                              Errc::not_owner,      Errc::would_deadlock,   Errc::unsupported,
-                              Errc::invalid_argument, Errc::permission_denied};
+constexpr Errc all_codes[] = {Errc::busy,
+                              Errc::timed_out,
+                              Errc::cancelled,
+                              Errc::lost,
+                              Errc::overtaken,
+                              Errc::outcome_unknown,
+                              Errc::store_unavailable,
+                              Errc::overloaded,
+                              Errc::closed,
+                              Errc::not_owner,
+                              Errc::would_deadlock,
+                              Errc::unsupported,
+                              Errc::invalid_argument,
+                              Errc::permission_denied};
 
 TEST(ErrcNames, EveryCodeHasAnotherName) {
   std::set<std::string_view> names;

@@ -44,7 +44,8 @@ bool parse_hex(std::string_view text, std::uint64_t& value) { return text.size()
 
 bool parse_hex(std::string_view text, std::uint64_t& high, std::uint64_t& low) {
   std::uint64_t upper = 0;
-  if (text.size() != 2 * digits || !take(text.substr(0, digits), upper) || !take(text.substr(digits), low)) return false;
+  if (text.size() != 2 * digits || !take(text.substr(0, digits), upper) || !take(text.substr(digits), low))
+    return false;
   high = upper;
   return true;
 }

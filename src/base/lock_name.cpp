@@ -120,8 +120,8 @@ Result<std::string> decode_name(std::string_view text) {
     const int high = i + 1 < text.size() ? digit(text[i + 1]) : -1;
     const int low = i + 2 < text.size() ? digit(text[i + 2]) : -1;
     if (high < 0 || low < 0) {
-      return {Errc::invalid_argument, fmt::format("in \"{}\" a % is not followed by two upper-case hex digits",
-                                                  printable(text))};
+      return {Errc::invalid_argument,
+              fmt::format("in \"{}\" a % is not followed by two upper-case hex digits", printable(text))};
     }
     bytes += static_cast<char>(high << 4 | low);
     i += 2;

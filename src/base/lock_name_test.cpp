@@ -14,12 +14,11 @@ using namespace std::literals;
 
 /// Names chosen to collide if anything can: separators, escapes, dots, cases, lengths, every byte.
 std::vector<std::string> hostile_names() {
-  std::vector<std::string> names = {".",       "..",     "...",     ".a",      "a.",     "a..b",   "%",      "%25",
-                                    "%2525",   "%2E",    "%2e",     "a%2Fb",   "a/b",    "a%2fb",  "~",      "~a",
-                                    "-",       "_",      "a:b",     "a%3Ab",   "{a}",    "a b",    "a+b",    "A",
-                                    "a",       "\n",     "\0"s,     "a\0"s,    "\0a"s,   "a\0b"s,  "\xC3\xA9", "e\xCC\x81",
-                                    "\xE9",    "\xFF",   "*",       "?",       "[a]",    "a,b",    "//",     "/",
-                                    "../../x", "CON",    "a\\b",    "\"",      "'",      "`",      "$(x)",   "\r\n"};
+  std::vector<std::string> names = {
+      ".",   "..",    "...", ".a",   "a.",      "a..b",  "%",        "%25",       "%2525", "%2E",  "%2e",  "a%2Fb",
+      "a/b", "a%2fb", "~",   "~a",   "-",       "_",     "a:b",      "a%3Ab",     "{a}",   "a b",  "a+b",  "A",
+      "a",   "\n",    "\0"s, "a\0"s, "\0a"s,    "a\0b"s, "\xC3\xA9", "e\xCC\x81", "\xE9",  "\xFF", "*",    "?",
+      "[a]", "a,b",   "//",  "/",    "../../x", "CON",   "a\\b",     "\"",        "'",     "`",    "$(x)", "\r\n"};
   for (int byte = 0; byte < 256; ++byte) {
     names.push_back(std::string(1, static_cast<char>(byte)));
     names.push_back("x" + std::string(1, static_cast<char>(byte)));
@@ -47,7 +46,7 @@ std::vector<std::string> random_names(std::size_t count) {
 
 std::vector<std::string> many_names() {
   auto names = hostile_names();
-  for (auto& name : random_names(50'000)) names.push_back(std::move(name));
+  for (auto& name : random_names(20'000)) names.push_back(std::move(name));
   return names;
 }
 
@@ -97,8 +96,9 @@ TEST(DecodeName, GivesTheBytesBack) {
 }
 
 TEST(DecodeName, RefusesTextThatEncodeNeverMakes) {
-  for (const std::string_view text : {"a%2fb"sv, "%61"sv, "%2Da"sv, "a/b"sv, "a b"sv, ".a"sv, "."sv, "a%2E"sv, "~a"sv,
-                                      "%"sv, "%2"sv, "a%"sv, "%G0"sv, "%0G"sv, "%-1"sv, "\xC3\xA9"sv, "a\0"sv, "a:b"sv}) {
+  for (const std::string_view text :
+       {"a%2fb"sv, "%61"sv, "%2Da"sv, "a/b"sv, "a b"sv, ".a"sv, "."sv, "a%2E"sv, "~a"sv, "%"sv, "%2"sv, "a%"sv, "%G0"sv,
+        "%0G"sv, "%-1"sv, "\xC3\xA9"sv, "a\0"sv, "a:b"sv}) {
     EXPECT_EQ(decode_name(text).code(), Errc::invalid_argument) << text;
   }
 }
@@ -146,7 +146,10 @@ TEST(Printable, KeepsOneLineAndOneMeaning) {
 }
 
 TEST(Printable, KeepsWellFormedUtf8Only) {
-  EXPECT_EQ(printable("stra\xC3\x9F" "e \xE2\x82\xAC \xF0\x9F\x94\x92"), "stra\xC3\x9F" "e \xE2\x82\xAC \xF0\x9F\x94\x92");
+  EXPECT_EQ(printable("stra\xC3\x9F"
+                      "e \xE2\x82\xAC \xF0\x9F\x94\x92"),
+            "stra\xC3\x9F"
+            "e \xE2\x82\xAC \xF0\x9F\x94\x92");
   EXPECT_EQ(printable("\xFF\xC3"), R"(\xff\xc3)");
   EXPECT_EQ(printable("\xC0\xAF"), R"(\xc0\xaf)") << "overlong";
   EXPECT_EQ(printable("\xED\xA0\x80"), R"(\xed\xa0\x80)") << "surrogate";

@@ -16,8 +16,8 @@ void log(Level level, std::string_view text) noexcept;
 
 using LogSink = std::function<void(Level, std::string_view)>;
 
-/// Sends the lines elsewhere and gives back what was there before; an empty sink means stderr. The sink may be called by
-/// several threads at once, and once more by a thread that had fetched it just before it was replaced.
+/// Sends the lines elsewhere and gives back what was there before; an empty sink means stderr.
+/// Threads: the sink is called by several at once, and may be called once more just after it was replaced.
 LogSink replace_log_sink(LogSink sink);
 
 }  // namespace pawl::base

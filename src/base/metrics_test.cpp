@@ -13,9 +13,9 @@ TEST(HistogramTest, EmptyIsZero) { EXPECT_EQ(Histogram{}.quantile(0.5), 0ns); }
 
 TEST(HistogramTest, AnswersTheUpperEdge) {
   Histogram histogram;
-  histogram.buckets[0] = 50;   // below 1 us
-  histogram.buckets[3] = 49;   // below 8 us
-  histogram.buckets[10] = 1;   // below 1024 us
+  histogram.buckets[0] = 50;  // below 1 us
+  histogram.buckets[3] = 49;  // below 8 us
+  histogram.buckets[10] = 1;  // below 1024 us
   EXPECT_EQ(histogram.quantile(0), 1us);
   EXPECT_EQ(histogram.quantile(0.5), 1us);
   EXPECT_EQ(histogram.quantile(0.51), 8us);

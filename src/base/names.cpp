@@ -39,8 +39,9 @@ Result<Kind> parse_kind(std::string_view text) {
   for (const Kind kind : {Kind::mutex, Kind::rw, Kind::permits, Kind::election}) {
     if (text == to_string(kind)) return kind;
   }
-  return {Errc::invalid_argument, fmt::format("\"{}\" is not a kind of lock; the kinds are mutex, rw, permits, election",
-                                              base::printable(text))};
+  return {
+      Errc::invalid_argument,
+      fmt::format("\"{}\" is not a kind of lock; the kinds are mutex, rw, permits, election", base::printable(text))};
 }
 
 Result<Mode> parse_mode(std::string_view text) {

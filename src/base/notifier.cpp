@@ -32,9 +32,9 @@ void call_user_code(const std::function<void()>& function) {
   try {
     function();
   } catch (const std::exception& error) {
-    log(Level::bug, std::string("a callback threw: ") + error.what());
+    log(Level::error, std::string("a callback threw: ") + error.what());
   } catch (...) {
-    log(Level::bug, "a callback threw");
+    log(Level::error, "a callback threw");
   }
 }
 

@@ -59,7 +59,9 @@ constexpr std::string_view to_string(Bug bug) { return bug_names[static_cast<std
 /// One bit per bug, for the whole process.
 inline std::atomic<std::uint32_t> planted_bugs{0};
 
-inline bool planted(Bug bug) { return (planted_bugs.load(std::memory_order_relaxed) >> static_cast<unsigned>(bug)) & 1U; }
+inline bool planted(Bug bug) {
+  return (planted_bugs.load(std::memory_order_relaxed) >> static_cast<unsigned>(bug)) & 1U;
+}
 inline void plant(Bug bug) { planted_bugs.fetch_or(1U << static_cast<unsigned>(bug)); }
 inline void uproot_all() { planted_bugs.store(0); }
 

@@ -56,9 +56,9 @@ void spawn(Runtime& runtime, awaitable<void> task) {
     try {
       std::rethrow_exception(error);
     } catch (const std::exception& what) {
-      log(Level::bug, std::string("a background task ended with an exception: ") + what.what());
+      log(Level::error, std::string("a background task ended with an exception: ") + what.what());
     } catch (...) {
-      log(Level::bug, "a background task ended with an unknown exception");
+      log(Level::error, "a background task ended with an unknown exception");
     }
   });
 }

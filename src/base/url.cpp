@@ -67,7 +67,8 @@ Result<std::string> decode(std::string_view text) {
 std::string encode(std::string_view text, std::string_view also_plain) {
   std::string out;
   for (const char c : text) {
-    const bool plain = is_letter(c) || is_digit(c) || std::string_view("-_.~").find(c) != npos || also_plain.find(c) != npos;
+    const bool plain =
+        is_letter(c) || is_digit(c) || std::string_view("-_.~").find(c) != npos || also_plain.find(c) != npos;
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return out;
@@ -78,7 +79,7 @@ bool is_secret(std::string_view key) {
   const std::string name = lower(key);
   if (name.ends_with("_file")) return false;
   const auto has = [&](std::string_view part) { return name.find(part) != npos; };
-  return has("pass") || has("pwd") || has("secret") || has("token");
+  return has("pass") || has("pwd") || has("secret");
 }
 
 /// How much of the text is `scheme:` or `scheme://`; 0 without the slashes, as then a user name may look like a scheme.
@@ -89,10 +90,11 @@ std::size_t safe_beginning(std::string_view text) {
 
 /// Without a `@` the host may be missing: `redis://user:secret`. What stands in a port's place and is none, is hidden.
 std::string hide_bad_port(std::string text, std::size_t begin) {
+  if (begin == 0) return text;
   const std::size_t end = std::min(text.find_first_of("/?#", begin), text.size());
   for (std::size_t colon = text.find(':', begin); colon < end; colon = text.find(':', colon + 1)) {
-    const bool in_brackets = text.rfind('[', colon) != npos && text.rfind('[', colon) >= begin &&
-                             text.find(']', colon) < end;
+    const bool in_brackets =
+        text.rfind('[', colon) != npos && text.rfind('[', colon) >= begin && text.find(']', colon) < end;
     const auto after = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(colon) + 1, text.end(), is_digit);
     const bool number = after == text.end() || std::string_view(",/?#").find(*after) != npos;
     if (!in_brackets && !number) return text.substr(0, colon + 1) + "***";
@@ -157,7 +159,8 @@ Result<Url::Host> read_host(std::string_view text) {
   }
   if (!name) return name.error();
   if (name->empty()) return because("a host has no name");
-  if (std::any_of(name->begin(), name->end(), [](char c) { return is_control(c) || c == ' ' || c == '[' || c == ']'; })) {
+  if (std::any_of(name->begin(), name->end(),
+                  [](char c) { return is_control(c) || c == ' ' || c == '[' || c == ']'; })) {
     return because("a host's name has a byte that no host's name has");
   }
   Url::Host host{std::move(*name)};
@@ -194,6 +197,8 @@ Result<void> read_option(std::string_view text, Url& url) {
   if (text.empty() || equals == 0) return because("an option has no name");
   auto key = decode(text.substr(0, equals));
   if (!key) return key.error();
+  if (is_secret(*key))
+    return because("a password in an option is easily seen; use user:password@host or password_file=");
   if (equals == npos) return because(fmt::format("option \"{0}\" has no value; write {0}=...", printable(*key, 40)));
   auto value = decode(text.substr(equals + 1));
   if (!value) return value.error();
@@ -217,7 +222,8 @@ Result<void> read_options(std::string_view text, Url& url) {
 Result<std::string> read_scheme(std::string_view text) {
   const std::size_t colon = text.find(':');
   const auto scheme = text.substr(0, colon);
-  const bool valid = !scheme.empty() && is_letter(scheme.front()) && std::all_of(scheme.begin(), scheme.end(), in_scheme);
+  const bool valid =
+      !scheme.empty() && is_letter(scheme.front()) && std::all_of(scheme.begin(), scheme.end(), in_scheme);
   if (colon == npos || !valid) return because("it does not begin with a store, like memory: or file:///path");
   return lower(scheme);
 }
@@ -258,7 +264,9 @@ std::string write_host(const Url::Host& host) {
 }  // namespace
 
 Credentials::Credentials(const Exposed& words)
-    : user_(words.user), password_(words.password.value_or(std::string_view{})), has_password_(words.password.has_value()) {}
+    : user_(words.user),
+      password_(words.password.value_or(std::string_view{})),
+      has_password_(words.password.has_value()) {}
 
 Credentials::Credentials(Credentials&& other) noexcept
     : user_(std::move(other.user_)), password_(std::move(other.password_)), has_password_(other.has_password_) {
@@ -305,7 +313,7 @@ std::string Url::redacted() const {
   out += encode(path, "/:,+=");
   for (std::size_t i = 0; i < options.size(); ++i) {
     const auto& [key, value] = options[i];
-    out += (i == 0 ? "?" : "&") + encode(key, "") + "=" + (is_secret(key) ? "***" : encode(value, "/:,+"));
+    out += (i == 0 ? "?" : "&") + encode(key, "") + "=" + encode(value, "/:,+");
   }
   return out;
 }

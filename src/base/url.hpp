@@ -4,6 +4,7 @@
 #include <pawl/result.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,7 +44,7 @@ class Credentials {
 /// Percent-escapes are decoded everywhere. `+` is a plus.
 /// Limit: stricter than RFC 3986: no fragment, no control bytes, every option has a value and stands once, and a `@`
 ///        that is not the one before the hosts is written %40 (file: paths aside), so that a password with a `/` in it
-///        is refused and never taken for a path that may be printed.
+///        is refused and never taken for a path that may be printed. Options never hold a password.
 struct Url {
   struct Host {
     std::string name;  ///< an IPv6 address without its brackets
@@ -56,7 +57,7 @@ struct Url {
     friend bool operator==(const Option&, const Option&) = default;
   };
 
-  std::string scheme = {};  ///< lower case
+  std::string scheme = {};     ///< lower case
   bool has_authority = false;  ///< `//` was there, be it empty as in file:///path
   std::optional<Credentials> credentials = {};
   std::vector<Host> hosts = {};
@@ -66,7 +67,7 @@ struct Url {
   /// Errors: invalid_argument, with the text in it but never the credentials.
   static Result<Url> parse(std::string_view text);
 
-  /// For people and logs: `***` in place of the credentials and of options that are secret by their name.
+  /// For people and logs: `***` in place of the credentials. Without those, parse() gives the same URL back.
   std::string redacted() const;
 };
 

@@ -80,7 +80,7 @@ awaitable<void> RemoteClaim::run() {
 
 void RemoteClaim::begin(std::shared_ptr<Session> session) {
   session_ = std::move(session);
-  session_->join(*this);
+  membership_ = session_->join(*this);
   store::Claim claim{runtime_.make_id<store::ClaimId>(), session_->id(), wish_.key};
   claim.lease = wish_.terms.lease;
   claim.lock_delay = wish_.terms.lock_delay;
@@ -143,6 +143,10 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge_error(const Error& error,
   if (error.code == Errc::lost) {
     session_->end();
     return Outcome::ask_again;
+  }
+  if (error.code == Errc::not_owner) {
+    fail(Error{Errc::lost, "the place in the queue was taken away"});
+    return Outcome::over;
   }
   const bool passing = error.code == Errc::outcome_unknown || error.code == Errc::store_unavailable;
   const bool patient = wish_.may_queue || runtime_.now() < patience_;
@@ -236,7 +240,7 @@ awaitable<bool> RemoteClaim::withdraw_once() {
 
 void RemoteClaim::end() {
   scheme_.unwatch(claim_->id);
-  if (session_) session_->leave(*this);
+  if (session_) session_->leave(membership_);
   session_.reset();
 }
 

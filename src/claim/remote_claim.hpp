@@ -127,6 +127,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   State state_ = State::asking;
   base::Wakeup wakeup_;
   std::shared_ptr<Session> session_;
+  Session::Membership membership_ = 0;
   std::optional<store::Claim> claim_;
   std::optional<store::Granted> pushed_;  // a grant that came as a notice
   std::optional<Owner> holder_;

@@ -39,9 +39,10 @@ Result<EpochRecord> EpochRecord::parse(std::string_view text) {
   std::uint64_t layout = 0;
   if (take_until(rest, ' ') != heading || !parse_number(take_until(rest, ' '), layout)) return refused(text);
   if (layout > current_layout) {
-    return {Errc::unsupported, fmt::format("the store's epoch record has layout {}, this pawl knows {} only: use the newer "
-                                           "pawl that wrote it",
-                                           layout, current_layout)};
+    return {Errc::unsupported,
+            fmt::format("the store's epoch record has layout {}, this pawl knows {} only: use the newer "
+                        "pawl that wrote it",
+                        layout, current_layout)};
   }
   if (!parse_number(take_value(rest, "epoch="), out.epoch) || out.epoch > Token::max_epoch) return refused(text);
   if (!base::parse_hex(take_value(rest, "store="), out.store_id)) return refused(text);
@@ -55,8 +56,9 @@ Result<EpochRecord> EpochRecord::parse(std::string_view text) {
 Result<std::uint64_t> next_epoch(std::uint64_t old, std::uint64_t unix_ms) {
   const std::uint64_t next = std::max(old < Token::max_epoch ? old + 1 : old, unix_ms);
   if (old >= Token::max_epoch || next > Token::max_epoch) {
-    return {Errc::unsupported, fmt::format("no epoch is left: the last one was {}, the wall clock says {} ms, the largest is {}",
-                                           old, unix_ms, Token::max_epoch)};
+    return {Errc::unsupported,
+            fmt::format("no epoch is left: the last one was {}, the wall clock says {} ms, the largest is {}", old,
+                        unix_ms, Token::max_epoch)};
   }
   return next;
 }

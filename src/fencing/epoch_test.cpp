@@ -41,7 +41,12 @@ TEST(EpochRecordTest, ANewerLayoutIsUnsupportedWhateverFollows) {
 TEST(EpochRecordTest, ParseTakesTheCanonicalTextOnly) {
   const std::string good = example().to_text();
   for (const auto& text : {
-           ""s, "pawl-epoch"s, "pawl-epoch "s, good + "\n", good + " ", " " + good,
+           ""s,
+           "pawl-epoch"s,
+           "pawl-epoch "s,
+           good + "\n",
+           good + " ",
+           " " + good,
            "pawl-epoch 0 epoch=1 store=0000000000000abc identity=a"s,
            "pawl-epoch 01 epoch=1 store=0000000000000abc identity=a"s,
            "pawl-epoch 1  epoch=1 store=0000000000000abc identity=a"s,
@@ -86,7 +91,8 @@ TEST(Decide, NoRecordStartsAnEpochInAFreshStore) {
 }
 
 TEST(Decide, AnotherIdentityStartsAnEpochInTheSameStore) {
-  const auto decision = decide(EpochRecord{.epoch = now + 3, .identity = "run1", .store_id = 7}, "run2", now, 8).value();
+  const auto decision =
+      decide(EpochRecord{.epoch = now + 3, .identity = "run1", .store_id = 7}, "run2", now, 8).value();
   EXPECT_EQ(decision.record, (EpochRecord{.epoch = now + 4, .identity = "run2", .store_id = 7}));
   EXPECT_TRUE(decision.must_write);
 }

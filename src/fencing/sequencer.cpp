@@ -2,13 +2,14 @@
 
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
+#include "fencing/text.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
+#include <limits>
+#include <utility>
 
 namespace pawl {
 
@@ -37,18 +38,16 @@ bool split(std::string_view text, Fields& fields) {
 
 /// "pawl" and a number other than ours: made by another version of pawl.
 bool other_version(std::string_view field) {
-  if (!field.starts_with("pawl") || field == prefix) return false;
-  field.remove_prefix(4);
-  return !field.empty() && field.front() != '0' && std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
+  std::uint64_t number = 0;
+  return field.starts_with("pawl") && field != prefix && fencing::parse_number(field.substr(4), number);
 }
 
 bool parse_slot(std::string_view text, std::optional<std::uint32_t>& slot) {
   if (text == "-") return true;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  slot = number;
-  // Written again it must be the same text: no sign, no leading zeros.
-  return error == std::errc{} && end == text.data() + text.size() && std::to_string(number) == text;
+  std::uint64_t number = 0;
+  if (!fencing::parse_number(text, number) || number > std::numeric_limits<std::uint32_t>::max()) return false;
+  slot = static_cast<std::uint32_t>(number);
+  return true;
 }
 
 Result<std::string> parse_name(std::string_view text) {

@@ -12,7 +12,8 @@ namespace {
 using namespace std::literals;
 
 Sequencer example() {
-  return {.store_id = 0x0123456789abcdef, .kind = Kind::rw, .mode = Mode::shared, .token = Token(1, 2, 3), .name = "a/b.c"};
+  return {
+      .store_id = 0x0123456789abcdef, .kind = Kind::rw, .mode = Mode::shared, .token = Token(1, 2, 3), .name = "a/b.c"};
 }
 
 constexpr std::string_view example_text = "pawl1.0123456789abcdef.rw.shared.-.00000000000100000000000000020003.a%2Fb.c";
@@ -25,8 +26,23 @@ TEST(SequencerTest, ComesBackFromItsText) {
     for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
     return bytes;
   }();
-  const std::vector<std::string> names = {"a",  ".",  "..", "a.b.c", "...a...", "pawl1.x", "-",        "%",        "%2F",
-                                          "\0"s, "\n", " ",  "{a}:b", "~",       "\xFF",    every_byte, std::string(4096, '/')};
+  const std::vector<std::string> names = {"a",
+                                          ".",
+                                          "..",
+                                          "a.b.c",
+                                          "...a...",
+                                          "pawl1.x",
+                                          "-",
+                                          "%",
+                                          "%2F",
+                                          "\0"s,
+                                          "\n",
+                                          " ",
+                                          "{a}:b",
+                                          "~",
+                                          "\xFF",
+                                          every_byte,
+                                          std::string(4096, '/')};
   for (const Kind kind : {Kind::mutex, Kind::rw, Kind::permits, Kind::election}) {
     for (const Mode mode : {Mode::exclusive, Mode::shared}) {
       for (const std::optional<std::uint32_t> slot : {std::optional<std::uint32_t>{}, std::optional<std::uint32_t>{0},

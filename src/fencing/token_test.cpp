@@ -61,8 +61,15 @@ TEST(TokenTest, OrderOfTheBytesIsTheOrderOfTheTokens) {
 
 TEST(TokenTest, ParseTakesNothingElse) {
   const std::string good = Token(1, 2, 3).to_string();
-  std::vector<std::string> bad = {"", "0x" + good.substr(2), good + "0", " " + good, good + "\n", "-" + good.substr(1),
-                                  std::string(32, 'A'), std::string(32, 'g'), std::string(32, '\0')};
+  std::vector<std::string> bad = {"",
+                                  "0x" + good.substr(2),
+                                  good + "0",
+                                  " " + good,
+                                  good + "\n",
+                                  "-" + good.substr(1),
+                                  std::string(32, 'A'),
+                                  std::string(32, 'g'),
+                                  std::string(32, '\0')};
   for (std::size_t size = 0; size < good.size(); ++size) bad.push_back(good.substr(0, size));
   for (const auto& text : bad) EXPECT_EQ(Token::parse(text).code(), Errc::invalid_argument) << text;
 }

@@ -16,23 +16,25 @@ MutexCore::~MutexCore() {
 }
 
 awaitable<Result<Hold>> MutexCore::acquire(AcquireOptions options, std::stop_token stop) {
-  // Not a coroutine itself: the text in the options may be gone before a coroutine would begin.
-  return acquire_resolved(make_request(options, defaults_, lock_->scheme().capabilities()), std::move(stop));
+  // Not a coroutine itself: the text in the options, and the last handle, may be gone before a coroutine would begin.
+  Result<local::Request> request = make_request(options, defaults_, lock_->scheme().capabilities());
+  return acquire_resolved(shared_from_this(), std::move(request), std::move(stop));
 }
 
-awaitable<Result<Hold>> MutexCore::acquire_resolved(Result<local::Request> request, std::stop_token stop) {
-  const auto self = shared_from_this();
+awaitable<Result<Hold>> MutexCore::acquire_resolved(std::shared_ptr<MutexCore> self, Result<local::Request> request,
+                                                    std::stop_token stop) {
   if (!request) co_return request.error();
-  if (auto usable = client_->usable(); !usable) co_return usable.error();
-  const base::Time began = client_->runtime().now();
-  Result<std::shared_ptr<local::LocalHold>> local = co_await lock_->acquire(std::move(*request), std::move(stop));
+  if (auto usable = self->client_->usable(); !usable) co_return usable.error();
+  const Runtime& runtime = self->client_->runtime();
+  const base::Time began = runtime.now();
+  Result<std::shared_ptr<local::LocalHold>> local = co_await self->lock_->acquire(std::move(*request), std::move(stop));
   Result<Hold> hold;
   if (local) {
     hold = HoldCore::face(std::make_shared<HoldCore>(self, *local));
   } else {
     hold = local.error();
   }
-  count(hold, client_->runtime().now() - began);
+  self->count(hold, runtime.now() - began);
   co_return hold;
 }
 

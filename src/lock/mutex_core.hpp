@@ -48,7 +48,8 @@ class MutexCore : public std::enable_shared_from_this<MutexCore> {
   static Mutex face(std::shared_ptr<MutexCore> core) { return Mutex(std::move(core)); }
 
  private:
-  awaitable<Result<Hold>> acquire_resolved(Result<local::Request> request, std::stop_token stop);
+  static awaitable<Result<Hold>> acquire_resolved(std::shared_ptr<MutexCore> self, Result<local::Request> request,
+                                                  std::stop_token stop);
   void count(const Result<Hold>& outcome, Duration waited);
 
   const std::shared_ptr<ClientCore> client_;

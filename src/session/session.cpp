@@ -3,6 +3,7 @@
 #include "base/planted.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace pawl::session {
 
@@ -17,10 +18,13 @@ Session::Session(std::shared_ptr<Context> context, store::SessionGrant grant)
       wakeup_(runtime_),
       idle_since_(runtime_.now()) {}
 
-void Session::join(Member& member) { members_.insert(&member); }
+Session::Membership Session::join(Member& member) {
+  members_.emplace(++last_membership_, &member);
+  return last_membership_;
+}
 
-void Session::leave(Member& member) {
-  if (members_.erase(&member) == 0 || !members_.empty()) return;
+void Session::leave(Membership membership) {
+  if (members_.erase(membership) == 0 || !members_.empty()) return;
   idle_since_ = runtime_.now();
 }
 
@@ -47,11 +51,14 @@ void Session::end() {
 void Session::lost() {
   if (planted(Bug::renew_after_lost)) return;
   end();
-  const std::set<Member*> members = std::exchange(members_, {});
-  for (Member* member : members) member->session_lost();
+  const auto members = std::exchange(members_, {});
+  for (const auto& [membership, member] : members) member->session_lost();
 }
 
-bool Session::idle() const { return members_.empty() && runtime_.now() >= base::after(idle_since_, grant_.lease); }
+bool Session::idle() const {
+  if (planted(Bug::renew_after_lost) && !validity_->valid()) return false;
+  return members_.empty() && runtime_.now() >= base::after(idle_since_, grant_.lease);
+}
 
 awaitable<void> Session::keep(std::function<void()> over) {
   const auto self = shared_from_this();
@@ -79,20 +86,16 @@ awaitable<void> Session::renew() {
     co_return;
   }
   base::tally(context_->telemetry.renewal_failures);
-  if (renewal.code() == Errc::lost) {
-    validity_->end();
-    lost();
-    co_return;
-  }
   // Sooner than a third: the lease still stands, and the next try may get through.
   next_renewal_ = runtime_.now() + grant_.lease / 12;
+  if (renewal.code() == Errc::lost) lost();
 }
 
 void Session::renewed(const store::Renewal& renewal) {
   if (renewal.changes == changes_) return;
   changes_ = renewal.changes;
-  const std::set<Member*> members = members_;
-  for (Member* member : members) member->session_changed();
+  const auto members = members_;
+  for (const auto& [membership, member] : members) member->session_changed();
 }
 
 // Until the store confirms it, or its lease is over there as well: nothing was renewed after last_sent_.

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 
 namespace pawl::session {
 
@@ -43,8 +43,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   const std::shared_ptr<Validity>& validity() const { return validity_; }
   bool live() const { return !ended_ && validity_->valid(); }
 
-  void join(Member& member);
-  void leave(Member& member);
+  using Membership = std::uint64_t;
+  Membership join(Member& member);
+  void leave(Membership membership);
 
   /// Confirms the opening and keeps the session until it ends. `over` is called when the last word to the store is said.
   void start(Time sent, std::function<void()> over);
@@ -65,7 +66,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   const store::SessionGrant grant_;
   const std::shared_ptr<Validity> validity_;
   base::Wakeup wakeup_;
-  std::set<Member*> members_;
+  std::map<Membership, Member*> members_;  // in the order of joining: a simulated run can be repeated
+  Membership last_membership_ = 0;
   Time idle_since_;
   Time last_sent_{};
   Time next_renewal_{};

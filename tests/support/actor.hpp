@@ -82,7 +82,9 @@ class Actor {
   }
   Standing look(const Claim& claim) { return run(scheme().look(claim, soon())).value(); }
   LockView inspect(std::string_view name) { return run(scheme().inspect(key(name), soon())).value(); }
-  std::vector<LockView> list(std::string_view prefix) { return run(scheme().list(std::string(prefix), soon())).value(); }
+  std::vector<LockView> list(std::string_view prefix) {
+    return run(scheme().list(std::string(prefix), soon())).value();
+  }
   bool check(std::string_view name, Token token) { return run(scheme().check(key(name), token, soon())).value(); }
   bool revoke(const Claim& claim, bool now) { return run(scheme().revoke(claim.key, claim.id, now, soon())).value(); }
   Result<store::Renewal> renew() { return run(store->renew(session, soon())); }

@@ -115,8 +115,8 @@ class FaultyStore::Wire {
   };
 
   static bool is_clean(const Fault& fault) {
-    return fault.loss == Loss::none && fault.request_delay <= Duration::zero() && fault.reply_delay <= Duration::zero() &&
-           !fault.again_after;
+    return fault.loss == Loss::none && fault.request_delay <= Duration::zero() &&
+           fault.reply_delay <= Duration::zero() && !fault.again_after;
   }
 
   /// The way of one request, on the network: nobody waits for the end of it.
@@ -203,14 +203,12 @@ class FaultyStore::FaultyScheme final : public Scheme {
                           [inner = &inner_, key](Deadline until) { return inner->inspect(key, until); });
   }
   awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) override {
-    return send<std::vector<LockView>>(Operation::list, deadline, [inner = &inner_, prefix](Deadline until) {
-      return inner->list(prefix, until);
-    });
+    return send<std::vector<LockView>>(
+        Operation::list, deadline, [inner = &inner_, prefix](Deadline until) { return inner->list(prefix, until); });
   }
   awaitable<Result<bool>> check(LockKey key, Token token, Deadline deadline) override {
-    return send<bool>(Operation::check, deadline, [inner = &inner_, key, token](Deadline until) {
-      return inner->check(key, token, until);
-    });
+    return send<bool>(Operation::check, deadline,
+                      [inner = &inner_, key, token](Deadline until) { return inner->check(key, token, until); });
   }
   awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) override {
     return send<bool>(Operation::revoke, deadline, [inner = &inner_, key, claim, now](Deadline until) {
@@ -244,7 +242,8 @@ class FaultyStore::FaultyScheme final : public Scheme {
   std::map<ClaimId, std::shared_ptr<Watch>> watches_;
 };
 
-FaultyStore::FaultyStore(std::shared_ptr<Store> inner, Runtime& client, std::shared_ptr<FaultPlan> plan, Runtime& network)
+FaultyStore::FaultyStore(std::shared_ptr<Store> inner, Runtime& client, std::shared_ptr<FaultPlan> plan,
+                         Runtime& network)
     : wire_(std::make_shared<Wire>(std::move(inner), client, std::move(plan), network)) {}
 
 FaultyStore::~FaultyStore() = default;

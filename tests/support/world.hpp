@@ -1,108 +1,102 @@
 #pragma once
 
-#include "lock/client_core.hpp"
-#include "lock/hold_core.hpp"
-#include "lock/mutex_core.hpp"
-#include "tests/support/faulty_store.hpp"
+#include "tests/support/scene.hpp"
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-namespace pawl::testing {
-
-using base::awaitable;
-using base::Runtime;
-using base::Time;
-using namespace std::chrono_literals;
-
-/// An actor: a full client over a fault layer of its own.
-class Actor {
- public:
-  Actor(std::shared_ptr<lock::ClientCore> core, std::shared_ptr<FaultyStore> store, std::shared_ptr<ScriptedFaults> faults)
-      : core_(std::move(core)), store_(std::move(store)), faults_(std::move(faults)) {}
-
-  const std::shared_ptr<lock::ClientCore>& core() const { return core_; }
-  Runtime& runtime() const { return core_->runtime(); }
-  ScriptedFaults& faults() const { return *faults_; }
-  FaultyStore& store() const { return *store_; }
-  /// Throws pawl::Exception.
-  std::shared_ptr<lock::MutexCore> mutex(std::string_view name, LockOptions options = {}) const {
-    return std::move(lock::ClientCore::mutex(core_, name, options)).value();
-  }
-
- private:
-  std::shared_ptr<lock::ClientCore> core_;
-  std::shared_ptr<FaultyStore> store_;
-  std::shared_ptr<ScriptedFaults> faults_;
-};
-
-/// The result of something that was started and goes on by itself.
-template <class T>
-class Started {
- public:
-  struct State {
-    std::mutex mutex = {};
-    std::optional<T> result = {};
-  };
-  explicit Started(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
-  bool ready() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->result.has_value();
-  }
-  T take() {
-    const std::lock_guard lock(state_->mutex);
-    return std::move(*state_->result);
-  }
-
- private:
-  std::shared_ptr<State> state_;
-};
+namespace pawl::scene {
 
 /// Where a contract test plays: some clients of one scheme on one store, and time. On virtual time where the store is in
 /// memory, on real time where there is a real server. A test body reads the same in both.
+/// Threads: one test's.
 class World {
  public:
   virtual ~World() = default;
 
-  /// A new client, as if in a process of its own.
-  virtual Actor client(ClientOptions options = {}) = 0;
-  /// Lets time pass. On virtual time it costs nothing.
-  virtual void sleep(Duration duration) = 0;
-  /// Waits until it is so; false after `within` (a hang guard: generous).
-  virtual bool eventually(const std::function<bool()>& so, Duration within = 60s) = 0;
-  /// A lease that a test can afford to wait for; the clients' default.
-  virtual Duration lease() const = 0;
-  virtual bool virtual_time() const = 0;
-  virtual const store::Capabilities& capabilities() const = 0;
+  /// A new client, as if in a process of its own, over a fault layer of its own. What the options leave open: this
+  /// world's scheme and timeout, and a lease that no test outlives.
+  Actor client(ClientOptions options = {});
+  /// A client with the lease that a test can afford to wait for.
+  Actor brief_client(ClientOptions options = {});
 
-  template <class T>
-  Started<T> start(Runtime& runtime, awaitable<T> work) {
-    auto state = std::make_shared<typename Started<T>::State>();
-    base::spawn(runtime, keep(std::move(work), state));
-    return Started<T>(state);
-  }
-  /// Throws when it hangs.
-  template <class T>
-  T await(Runtime& runtime, awaitable<T> work) {
-    Started<T> started = start(runtime, std::move(work));
-    if (!eventually([&] { return started.ready(); })) throw std::runtime_error("it hangs");
-    return started.take();
-  }
+  virtual Time now() const = 0;
+  /// Lets time pass. On virtual time it costs nothing. To see that something does *not* happen, or for how long; what
+  /// must happen is waited for with eventually().
+  virtual void sleep(Duration duration) = 0;
+  /// Waits until it is so; false after `within` (a hang guard: generous). `so` must only look.
+  virtual bool eventually(const std::function<bool()>& so, Duration within) = 0;
+  bool eventually(const std::function<bool()>& so) { return eventually(so, hang()); }
+  /// The same for a question that asks the store: that is work by itself, so time goes on between two questions.
+  bool ask_until(const std::function<bool()>& so);
+  /// Exact bounds on time make sense only here.
+  virtual bool virtual_time() const = 0;
+
+  /// A lease that a test can afford to wait for.
+  virtual Duration lease() const = 0;
+  /// How long the clients wait for one answer of the store.
+  virtual Duration timeout() const = 0;
+  /// After this long something hangs.
+  virtual Duration hang() const = 0;
+  const store::Capabilities& capabilities();
+
+  /// The network between the actor and the store is gone; and is there again.
+  void cut(const Actor& actor) { actor.faults().cut(); }
+  void heal(const Actor& actor) { actor.faults().heal(); }
+  /// Ends the actor's sessions at the store, behind its back.
+  void expire(const Actor& actor);
+
+  /// What the store says, asked by a bystander past all faults.
+  LockView view(std::string_view name);
+  std::vector<LockView> views(std::string_view prefix = {});
+  /// Waits until that many claims wait at the store.
+  bool queued(std::string_view name, std::size_t waiters);
+
+  /// The end of the play: all faults off, all clients closed. What is still at the store then; empty: nothing.
+  std::string left_behind();
+
+ protected:
+  explicit World(std::string scheme) : scheme_(std::move(scheme)) {}
+  virtual Runtime& new_home() = 0;
+  virtual Runtime& network_of(Runtime& home) { return home; }
+  virtual std::shared_ptr<store::Store> open_store(Runtime& home) = 0;
+  /// What a store can tell of what it keeps beside locks; empty: nothing is left.
+  virtual std::string leftovers() { return {}; }
+  /// Before the runtimes end.
+  void forget_clients();
 
  private:
-  template <class T>
-  static awaitable<void> keep(awaitable<T> work, std::shared_ptr<typename Started<T>::State> state) {
-    T result = co_await std::move(work);
-    const std::lock_guard lock(state->mutex);
-    state->result.emplace(std::move(result));
-  }
+  const Actor& bystander();
+  void close_all();
+
+  const std::string scheme_;
+  std::vector<Actor> clients_;
+  std::unique_ptr<Actor> bystander_;
 };
 
-}  // namespace pawl::testing
+template <class T>
+T Started<T>::get() {
+  if (!world_->eventually([this] { return ready(); })) throw std::runtime_error("it hangs");
+  const std::lock_guard lock(state_->mutex);
+  return std::move(*state_->result);
+}
+
+template <class T>
+Started<T> start(const Actor& actor, awaitable<T> work) {
+  auto state = std::make_shared<typename Started<T>::State>();
+  base::spawn(actor.runtime(), Started<T>::keep(std::move(work), state));
+  return Started<T>(actor.world(), std::move(state));
+}
+
+/// Throws when it hangs.
+template <class T>
+T await(const Actor& actor, awaitable<T> work) {
+  return start(actor, std::move(work)).get();
+}
+
+}  // namespace pawl::scene

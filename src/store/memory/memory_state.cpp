@@ -18,6 +18,11 @@ Census MemoryState::census() {
           .watches = watches_.size()};
 }
 
+std::uint64_t MemoryState::requests() {
+  const std::lock_guard lock(mutex_);
+  return requests_;
+}
+
 void MemoryState::watch(ClaimId claim, Waker waker) {
   auto shared = std::make_shared<const Waker>(std::move(waker));
   std::lock_guard lock(mutex_);
@@ -55,6 +60,7 @@ MemoryState::Letters MemoryState::take_letters() {
 }
 
 MemoryState::Visit::Visit(MemoryState& state, const base::Runtime* caller) : state_(state), lock_(state.mutex_) {
+  ++state_.requests_;
   state_.advance(caller);
 }
 

@@ -45,6 +45,9 @@ class MemoryState {
   /// After a sweep by the state's own clock, if it has one.
   Census census();
 
+  /// How many requests were served: a test need not look again where none was.
+  std::uint64_t requests();
+
   /// Notices for the claim go to the waker. One that is under way may still arrive after unwatch().
   void watch(ClaimId claim, Waker waker);
   void unwatch(ClaimId claim);
@@ -63,6 +66,7 @@ class MemoryState {
 
   std::mutex mutex_;  // guards all below
   Time now_ = Time::min();
+  std::uint64_t requests_ = 0;
   std::vector<Mail> mail_;
   Sessions sessions_;
   QueueTable queue_;

@@ -1,5 +1,7 @@
 #include "store/memory/memory_store.hpp"
 
+#include "fencing/epoch.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -65,10 +67,19 @@ std::shared_ptr<MemoryState> shared_state(std::string_view name, base::Runtime& 
     if (std::shared_ptr<MemoryState> state = found->second.lock()) return state;
   }
   // A second life of a name within one millisecond, or after the wall clock went back, must not repeat tokens.
-  last_epoch = std::max(last_epoch + 1, runtime.unix_milliseconds());
+  last_epoch = fencing::next_epoch(last_epoch, runtime.unix_milliseconds()).value();
   std::shared_ptr<MemoryState> state = make_state(runtime, last_epoch);
   states.insert_or_assign(std::string(name), state);
   return state;
+}
+
+Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions&, base::Runtime& runtime) {
+  if (url.has_authority) {
+    return Error{Errc::invalid_argument,
+                 url.redacted() + ": the memory store has no host; write memory:NAME or memory:"};
+  }
+  std::shared_ptr<MemoryState> state = url.path.empty() ? private_state(runtime) : shared_state(url.path, runtime);
+  return std::make_shared<MemoryStore>(std::move(state), runtime);
 }
 
 }  // namespace pawl::store::memory

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/runtime.hpp"
+#include "base/url.hpp"
 #include "store/memory/memory_state.hpp"
 #include "store/memory/queue.hpp"
 #include "store/store.hpp"
@@ -35,5 +36,8 @@ class MemoryStore final : public Store {
 std::shared_ptr<MemoryState> private_state(base::Runtime& runtime);
 /// The state that everybody in this process means by that name. It lives while a store of it does.
 std::shared_ptr<MemoryState> shared_state(std::string_view name, base::Runtime& runtime);
+
+/// `memory:NAME` is shared within the process, `memory:` is private. No options of its own.
+Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime);
 
 }  // namespace pawl::store::memory

@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <memory>
+#include <optional>
+#include <vector>
+
 namespace pawl::store::memory {
 namespace {
 
@@ -83,10 +89,42 @@ TEST_F(MemoryStoreTest, NoGrantGoesToASessionThatIsOverToo) {
   EXPECT_TRUE(bob.told.empty());
 }
 
+TEST(MemoryState, SeveralThreadsShareIt) {
+  SimWorld world(1);
+  const auto state = shared_state("threads", world.add_process());
+  std::atomic<bool> inside{false};
+  Token last;  // guarded by the lock itself
+  std::atomic<int> told{0};
+
+  const auto work = [&](std::uint64_t seed) {
+    SimWorld own(seed);
+    SimProcess& process = own.add_process();
+    Actor actor(own, process, std::make_shared<MemoryStore>(state, process), "thread", 24h);
+    for (int i = 0; i < 500; ++i) {
+      const Claim claim = actor.wish("job");
+      actor.scheme().watch(claim.id, [&](const Notice&) { ++told; });
+      std::optional<Granted> grant;
+      while (!grant) grant = granted(actor.claim(claim));
+      EXPECT_FALSE(inside.exchange(true));
+      EXPECT_GT(grant->token, last);
+      last = grant->token;
+      inside = false;
+      EXPECT_EQ(actor.withdraw(claim), Withdrawn::done);
+      actor.scheme().unwatch(claim.id);
+    }
+    actor.close();
+  };
+  std::vector<std::future<void>> threads;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) threads.push_back(std::async(std::launch::async, work, seed));
+  for (auto& thread : threads) thread.get();
+  EXPECT_EQ(state->census(), Census{});
+}
+
 TEST(MemoryState, NamesAreSharedWithinTheProcessAndForgottenAfterTheLastUser) {
   SimWorld world(1);
   SimProcess& process = world.add_process();
-  auto one = shared_state("here", process), same = shared_state("here", process), other = shared_state("there", process);
+  auto one = shared_state("here", process), same = shared_state("here", process),
+       other = shared_state("there", process);
   EXPECT_EQ(one, same);
   EXPECT_NE(one, other);
   const std::uint64_t id = one->id();

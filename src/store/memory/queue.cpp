@@ -22,7 +22,8 @@ constexpr Capabilities Queue::declared = {
     .on_client_death = "when its lease ends",
 };
 
-Queue::Queue(std::shared_ptr<MemoryState> state, base::Runtime& runtime) : state_(std::move(state)), runtime_(runtime) {}
+Queue::Queue(std::shared_ptr<MemoryState> state, base::Runtime& runtime)
+    : state_(std::move(state)), runtime_(runtime) {}
 
 Queue::~Queue() {
   for (const ClaimId claim : watched_) state_->unwatch(claim);

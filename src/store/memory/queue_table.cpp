@@ -18,7 +18,8 @@ Result<ClaimState> QueueTable::claim(const Claim& claim, Time now) {
     return Error{Errc::lost, "lock " + claim.key.name.quoted() + ": the session of this claim has ended"};
   }
   if (session->tombstones.contains(claim.id) && !planted(Bug::late_claim_accepted)) {
-    return Error{Errc::not_owner, "lock " + claim.key.name.quoted() + ": claim " + to_string(claim.id) + " was withdrawn or taken away"};
+    return Error{Errc::not_owner,
+                 "lock " + claim.key.name.quoted() + ": claim " + to_string(claim.id) + " was withdrawn or taken away"};
   }
   if (claim.mode != Mode::exclusive) {
     return Error{Errc::unsupported, "the memory store's queue has no shared mode"};
@@ -146,7 +147,9 @@ QueueTable::Record* QueueTable::find(const Claim& claim) {
   return record != nullptr && record->claim.session == claim.session ? record : nullptr;
 }
 
-const QueueTable::Record* QueueTable::find(const Claim& claim) const { return const_cast<QueueTable*>(this)->find(claim); }
+const QueueTable::Record* QueueTable::find(const Claim& claim) const {
+  return const_cast<QueueTable*>(this)->find(claim);
+}
 
 QueueTable::Record* QueueTable::find(ClaimId id, const LockKey& key) {
   const auto found = claims_.find(id);

@@ -21,9 +21,9 @@ struct Session {
   Duration lease = {};
   Time ends = {};
   Owner owner = {};
-  std::uint64_t changes = 0;             ///< see Renewal::changes
-  std::set<ClaimId> claims = {};         ///< waiting or held
-  std::set<ClaimId> tombstones = {};     ///< withdrawn or taken away: a late request for one of these is refused
+  std::uint64_t changes = 0;          ///< see Renewal::changes
+  std::set<ClaimId> claims = {};      ///< waiting or held
+  std::set<ClaimId> tombstones = {};  ///< withdrawn or taken away: a late request for one of these is refused
 };
 
 /// The sessions that live, and which of them ends first. Finding, renewing and ending one costs O(log n).

@@ -1,0 +1,14 @@
+#include "apps/cli/context.hpp"
+
+#include <pawl/version.hpp>
+
+#include <fmt/core.h>
+
+namespace pawl::cli {
+
+void add_version(CLI::App& app, Context&) {
+  CLI::App* command = app.add_subcommand("version", "Print the version");
+  command->callback([] { fmt::print("pawl {}\n", version); });
+}
+
+}  // namespace pawl::cli

@@ -1,0 +1,94 @@
+#include <pawl/client.hpp>
+
+#include "base/real_runtime.hpp"
+#include "base/url.hpp"
+#include "lock/client_core.hpp"
+#include "lock/mutex_core.hpp"
+#include "store/registry.hpp"
+
+#include <string>
+#include <utility>
+
+namespace pawl {
+
+namespace {
+
+using lock::ClientCore;
+
+Result<void> take(base::UrlOptions& query, std::string_view key, std::optional<Duration>& option) {
+  Result<std::optional<Duration>> value = query.duration(key);
+  if (!value) return value.error();
+  if (!option) option = *value;
+  return {};
+}
+
+/// What the options leave open, the URL may say.
+Result<ClientOptions> complete(ClientOptions options, const base::Url& url) {
+  base::UrlOptions query(url);
+  if (options.scheme.empty()) options.scheme = query.text("scheme").value_or("");
+  if (auto ok = take(query, "lease", options.lease); !ok) return ok.error();
+  if (auto ok = take(query, "lock_delay", options.lock_delay); !ok) return ok.error();
+  if (auto ok = take(query, "max_hold", options.max_hold); !ok) return ok.error();
+  if (auto ok = take(query, "timeout", options.timeout); !ok) return ok.error();
+  return options;
+}
+
+Client unwrap(Result<Client> client) { return std::move(client).value(); }
+
+}  // namespace
+
+Client::Client(std::shared_ptr<ClientCore> core) noexcept : core_(std::move(core)) {}
+
+Client::Client(std::string_view url, ClientOptions options) : Client(unwrap(open(url, std::move(options)))) {}
+
+Result<Client> Client::open(std::string_view text, ClientOptions options) {
+  base::RealRuntime& runtime = base::RealRuntime::process_wide();
+  Result<base::Url> url = base::Url::parse(text);
+  if (!url) return url.error();
+  Result<ClientOptions> complete_options = complete(std::move(options), *url);
+  if (!complete_options) return complete_options.error();
+  Result<std::shared_ptr<store::Store>> store = store::open_store(*url, runtime);
+  if (!store) return store.error();
+  Result<std::shared_ptr<ClientCore>> core = ClientCore::make(runtime, std::move(*store), *complete_options);
+  if (!core) return core.error();
+  if (complete_options->connect == Connect::now) {
+    Result<void> connected = runtime.block_on((*core)->connect());
+    if (!connected) return connected.error();
+  }
+  return Client(lock::make_handle(std::move(*core)));
+}
+
+Mutex Client::mutex(std::string_view name, LockOptions options) {
+  return lock::MutexCore::face(ClientCore::mutex(core_, name, options).value());
+}
+
+Result<void> Client::check(const Sequencer& sequencer) {
+  if (auto usable = core_->usable(); !usable) return usable;
+  return core_->runtime().block_on(core_->check(sequencer));
+}
+
+Result<LockView> Client::inspect(std::string_view name, Kind kind) {
+  if (auto usable = core_->usable(); !usable) return usable.error();
+  return core_->runtime().block_on(core_->inspect(std::string(name), kind));
+}
+
+Result<std::vector<LockView>> Client::list(std::string_view prefix) {
+  if (auto usable = core_->usable(); !usable) return usable.error();
+  return core_->runtime().block_on(core_->list(std::string(prefix)));
+}
+
+Result<void> Client::revoke(std::string_view name, RevokeOptions options, Kind kind) {
+  if (auto usable = core_->usable(); !usable) return usable;
+  return core_->runtime().block_on(core_->revoke(std::string(name), std::string(options.claim), options.now, kind));
+}
+
+std::uint64_t Client::store_id() const noexcept { return core_->store_id(); }
+
+Metrics Client::metrics() const { return core_->context().telemetry.snapshot(); }
+
+Result<void> Client::close(Duration within) {
+  if (core_->runtime().inert()) return core_->usable();
+  return core_->runtime().block_on(core_->close(within));
+}
+
+}  // namespace pawl

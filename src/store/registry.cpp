@@ -1,0 +1,59 @@
+#include "store/registry.hpp"
+
+#include "base/lock_name.hpp"
+#include "store/memory/memory_store.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace pawl::store {
+
+namespace {
+
+struct Entry {
+  std::vector<std::string_view> url_schemes;
+  /// Takes its own options out of the URL; nothing is asked of the store yet.
+  Result<std::shared_ptr<Store>> (*open)(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime);
+  std::vector<const Capabilities*> capabilities;  ///< the default scheme first
+};
+
+// A plain table: statics that register themselves vanish from a static library.
+const std::vector<Entry>& table() {
+  static const std::vector<Entry> entries = {
+      {{"memory"}, memory::open, {&memory::Queue::declared}},
+  };
+  return entries;
+}
+
+Error unknown(std::string_view url_scheme) {
+  std::string known;
+  for (const Entry& entry : table()) {
+    for (const std::string_view name : entry.url_schemes) known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  return {Errc::invalid_argument,
+          "unknown store \"" + base::printable(url_scheme, 40) + ":\"; this build knows: " + known};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Store>> open_store(const base::Url& url, base::Runtime& runtime) {
+  const auto found = std::find_if(table().begin(), table().end(), [&](const Entry& entry) {
+    return std::find(entry.url_schemes.begin(), entry.url_schemes.end(), url.scheme) != entry.url_schemes.end();
+  });
+  if (found == table().end()) return unknown(url.scheme);
+
+  base::UrlOptions options(url);
+  for (const std::string_view key : common_options) options.text(key);
+  Result<std::shared_ptr<Store>> store = found->open(url, options, runtime);
+  if (!store) return store;
+  if (Result<void> all_known = options.finish(); !all_known) return all_known.error();
+  return store;
+}
+
+std::vector<const Capabilities*> all_capabilities() {
+  std::vector<const Capabilities*> all;
+  for (const Entry& entry : table()) all.insert(all.end(), entry.capabilities.begin(), entry.capabilities.end());
+  return all;
+}
+
+}  // namespace pawl::store

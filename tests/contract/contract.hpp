@@ -1,0 +1,59 @@
+#pragma once
+
+#include "tests/contract/schemes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+
+namespace pawl {
+
+// How gtest prints what a comparison found.
+inline void PrintTo(Errc code, std::ostream* out) { *out << (code == Errc{} ? "no error" : to_string(code)); }
+inline void PrintTo(HoldState state, std::ostream* out) { *out << to_string(state); }
+inline void PrintTo(EventType type, std::ostream* out) { *out << to_string(type); }
+inline void PrintTo(const Token& token, std::ostream* out) { *out << token.to_string(); }
+
+}  // namespace pawl
+
+namespace pawl::contract {
+
+using namespace scene;
+
+/// The stage of a contract test. When the play is over, nothing may be left at the store, whatever happened in it.
+class Contract : public ::testing::TestWithParam<Line> {
+ protected:
+  World& world() { return *world_; }
+  const store::Capabilities& can() { return world().capabilities(); }
+
+  /// A stretch of time that is short for this world, and long enough for everything that is ready to happen.
+  Duration a_moment() const { return world_->virtual_time() ? Duration(1s) : Duration(20ms); }
+
+  void TearDown() override { EXPECT_EQ(world_->left_behind(), ""); }
+
+ private:
+  const std::unique_ptr<World> world_ = GetParam().make_world();
+};
+
+inline constexpr Errc no_error{};
+
+inline std::string line_name(const ::testing::TestParamInfo<Line>& info) { return info.param.name; }
+
+}  // namespace pawl::contract
+
+/// A fixture for one promise, run for every scheme of every store.
+#define PAWL_CONTRACT(promise)                                                                                     \
+  class promise : public ::pawl::contract::Contract {};                                                            \
+  INSTANTIATE_TEST_SUITE_P(Schemes, promise, ::testing::ValuesIn(::pawl::contract::all_schemes()),                 \
+                           ::pawl::contract::line_name)
+
+/// The same where threads of the test must block.
+#define PAWL_BLOCKING_CONTRACT(promise)                                                                            \
+  class promise : public ::pawl::contract::Contract {};                                                            \
+  INSTANTIATE_TEST_SUITE_P(Schemes, promise, ::testing::ValuesIn(::pawl::contract::blocking_schemes()),            \
+                           ::pawl::contract::line_name)
+
+/// The only way to leave a case out: the scheme declares that it cannot do this.
+#define PAWL_NEEDS(capability)                                                                                     \
+  if (!can().capability) GTEST_SKIP() << can().store << "/" << can().scheme << " declares: not " #capability

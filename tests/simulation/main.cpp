@@ -1,0 +1,98 @@
+// Plays simulated worlds: pawl-sim --seed N plays one again and tells its story.
+
+#include "base/planted.hpp"
+#include "tests/simulation/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+namespace {
+
+using namespace pawl;
+
+constexpr std::string_view usage = R"(usage: pawl-sim [--seed N] [--seeds COUNT] [--bug NAME] [--story]
+
+Plays COUNT simulated worlds (default 1), beginning with seed N (default 0), and stops at the first one in which a
+promise is broken: exit code 1, with its seed and its story. The same seed gives the same play.
+
+  --bug NAME   plant a known bug first; --bug help lists them
+  --story      tell the story of every world
+)";
+
+struct Wish {
+  std::uint64_t seed = 0;
+  std::uint64_t seeds = 1;
+  bool story = false;
+};
+
+bool parse_number(std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+void list_bugs() {
+  for (const base::BugName& known : base::bug_names) fmt::print("{}\n", known.name);
+}
+
+bool plant_bug(std::string_view name) {
+  const std::optional<base::Bug> bug = base::parse_bug(name);
+  if (bug) base::plant(*bug);
+  return bug.has_value();
+}
+
+int complain(std::string_view what) {
+  fmt::print(stderr, "pawl-sim: {}\n{}", what, usage);
+  return 125;
+}
+
+void tell(const test::Outcome& outcome) {
+  for (const std::string& line : outcome.story) fmt::print("{}\n", line);
+}
+
+int play(const Wish& wish) {
+  test::Outcome sum;
+  for (std::uint64_t seed = wish.seed; seed < wish.seed + wish.seeds; ++seed) {
+    const test::Outcome outcome = test::simulate(seed);
+    if (wish.story || outcome.violation) tell(outcome);
+    if (outcome.violation) {
+      fmt::print("seed {}: {}\n", seed, *outcome.violation);
+      return 1;
+    }
+    sum.steps += outcome.steps;
+    sum.grants += outcome.grants;
+    sum.lost += outcome.lost;
+    sum.undone += outcome.undone;
+    sum.local_passes += outcome.local_passes;
+  }
+  fmt::print("{} worlds, every promise kept: {} steps, {} grants, {} passed on locally, {} lost, {} undone\n", wish.seeds,
+             sum.steps, sum.grants, sum.local_passes, sum.lost, sum.undone);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Wish wish;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = arguments[i];
+    const std::string_view value = i + 1 < count ? arguments[i + 1] : "";
+    if (word == "--story") {
+      wish.story = true;
+      continue;
+    }
+    if (word == "--help" || word == "-h") return fmt::print("{}", usage), 0;
+    if (word == "--bug" && value == "help") return list_bugs(), 0;
+    const bool known = word == "--seed"    ? parse_number(value, wish.seed)
+                       : word == "--seeds" ? parse_number(value, wish.seeds)
+                       : word == "--bug"   ? plant_bug(value)
+                                           : false;
+    if (!known) return complain(fmt::format("\"{} {}\" is not understood", word, value));
+    ++i;
+  }
+  return play(wish);
+}

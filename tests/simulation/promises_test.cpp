@@ -1,0 +1,61 @@
+#include "tests/simulation/simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace pawl::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
+
+constexpr std::uint64_t shards = 8;
+constexpr std::uint64_t seeds_per_shard = sanitized ? 250 : 4000;
+
+std::string tell(const Outcome& outcome) {
+  std::string text = "play it again: build/pawl-sim --seed " + std::to_string(outcome.seed) + "\n";
+  for (const std::string& line : outcome.story) text += line + "\n";
+  return text;
+}
+
+class Promises : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Promises, AreKeptInEveryWorld) {
+  std::uint64_t grants = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t undone = 0;
+  for (std::uint64_t i = 0; i < seeds_per_shard; ++i) {
+    const Outcome outcome = simulate(GetParam() * seeds_per_shard + i);
+    ASSERT_FALSE(outcome.violation.has_value()) << *outcome.violation << "\n" << tell(outcome);
+    grants += outcome.grants;
+    lost += outcome.lost;
+    undone += outcome.undone;
+  }
+  // A play in which nothing goes wrong proves nothing.
+  EXPECT_GT(grants, seeds_per_shard * 10);
+  EXPECT_GT(lost, seeds_per_shard);
+  EXPECT_GT(undone, seeds_per_shard);
+}
+
+INSTANTIATE_TEST_SUITE_P(Simulation, Promises, ::testing::Range<std::uint64_t>(0, shards));
+
+TEST(Simulation, TheSameSeedTellsTheSameStory) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Outcome first = simulate(seed);
+    const Outcome second = simulate(seed);
+    EXPECT_EQ(first.story, second.story);
+    EXPECT_EQ(first.steps, second.steps);
+  }
+}
+
+TEST(Simulation, AnotherSeedTellsAnotherStory) { EXPECT_NE(simulate(1).story, simulate(2).story); }
+
+}  // namespace
+}  // namespace pawl::test

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pawl::test {
+
+/// What became of one simulated world.
+struct Outcome {
+  std::uint64_t seed = 0;
+  std::optional<std::string> violation = {};
+  std::vector<std::string> story = {};  ///< the last things that happened
+  std::uint64_t steps = 0;
+  std::uint64_t grants = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t undone = 0;
+  std::uint64_t local_passes = 0;
+};
+
+/// Plays one world: a few full clients with a few users each, on one memory store behind a network that loses, delays and
+/// repeats, while a nemesis pauses, crashes, cuts off and expires them. In the end everything is healed, and everybody
+/// must get what they wait for. The same seed gives the same play.
+Outcome simulate(std::uint64_t seed);
+
+}  // namespace pawl::test

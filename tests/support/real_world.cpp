@@ -1,0 +1,42 @@
+#include "tests/support/real_world.hpp"
+
+#include "base/boot_clock.hpp"
+#include "base/url.hpp"
+#include "store/registry.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace pawl::scene {
+
+RealWorld::RealWorld(RealPlace place) : World(place.scheme), place_(std::move(place)) {}
+
+RealWorld::~RealWorld() { forget_clients(); }
+
+Time RealWorld::now() const { return base::read_boot_clock(); }
+
+void RealWorld::sleep(Duration duration) { std::this_thread::sleep_for(duration); }
+
+bool RealWorld::eventually(const std::function<bool()>& so, Duration within) {
+  const Time end = base::after(now(), within);
+  Duration pause = 20us;
+  while (!so()) {
+    if (now() >= end) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min<Duration>(pause * 2, 2ms);
+  }
+  return true;
+}
+
+Runtime& RealWorld::new_home() {
+  if (homes_.size() < most_homes) return *homes_.emplace_back(std::make_unique<base::RealRuntime>());
+  return *homes_[next_home_++ % most_homes];
+}
+
+std::shared_ptr<store::Store> RealWorld::open_store(Runtime& home) {
+  const base::Url url = base::Url::parse(place_.url).value();
+  return store::open_store(url, home).value();
+}
+
+}  // namespace pawl::scene

@@ -1,0 +1,111 @@
+#include "tests/support/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pawl::scene {
+
+namespace {
+
+awaitable<bool> end_sessions(std::shared_ptr<FaultyStore> store) {
+  co_await store->expire_sessions();
+  co_return true;
+}
+
+void calm(ScriptedFaults& faults) {
+  faults.heal();
+  faults.refuse(false);
+  faults.drop_replies(false);
+  faults.drop_notices(false);
+  faults.delay_all(Duration::zero());
+  faults.duplicate(false);
+}
+
+std::string describe(const std::vector<LockView>& views) {
+  std::string text;
+  for (const LockView& view : views) {
+    if (view.holders.empty() && view.waiters.empty()) continue;  // shut by a lock-delay
+    text += fmt::format("lock \"{}\": {} holders, {} waiters\n", base::printable(view.name), view.holders.size(),
+                        view.waiters.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+Actor World::client(ClientOptions options) {
+  if (options.scheme.empty()) options.scheme = scheme_;
+  if (!options.timeout) options.timeout = timeout();
+  if (!options.lease) options.lease = std::max<Duration>(lease(), 30s);
+  Runtime& home = new_home();
+  auto faults = std::make_shared<ScriptedFaults>();
+  auto store = std::make_shared<FaultyStore>(open_store(home), home, faults, network_of(home));
+  auto core = lock::ClientCore::make(home, store, options).value();
+  const Actor& actor = clients_.emplace_back(*this, std::move(core), std::move(store), std::move(faults));
+  await(actor, actor.core()->connect()).value();
+  return actor;
+}
+
+Actor World::brief_client(ClientOptions options) {
+  if (!options.lease) options.lease = lease();
+  return client(std::move(options));
+}
+
+const store::Capabilities& World::capabilities() { return bystander().store().scheme(scheme_)->capabilities(); }
+
+const Actor& World::bystander() {
+  if (!bystander_) {
+    ClientOptions options;
+    bystander_ = std::make_unique<Actor>(client(std::move(options)));
+    clients_.pop_back();  // it is no part of the play
+  }
+  return *bystander_;
+}
+
+void World::expire(const Actor& actor) {
+  const std::shared_ptr<FaultyStore> store(actor.core(), &actor.store());
+  await(actor, end_sessions(store));
+}
+
+LockView World::view(std::string_view name) { return inspect(bystander(), name).value(); }
+
+std::vector<LockView> World::views(std::string_view prefix) { return list(bystander(), prefix).value(); }
+
+bool World::ask_until(const std::function<bool()>& so) {
+  const Time end = now() + hang();
+  Duration pause{};  // at first only what is ready to happen
+  while (!so()) {
+    if (now() >= end) return false;
+    sleep(pause);
+    pause = std::clamp<Duration>(pause * 2, 1ms, hang() / 100);
+  }
+  return true;
+}
+
+bool World::queued(std::string_view name, std::size_t waiters) {
+  return ask_until([&] { return view(name).waiters.size() == waiters; });
+}
+
+void World::close_all() {
+  std::vector<Started<Result<void>>> closing;
+  for (const Actor& actor : clients_) calm(actor.faults());
+  for (const Actor& actor : clients_) closing.push_back(start(actor, actor.core()->close(hang())));
+  for (Started<Result<void>>& one : closing) {
+    if (Result<void> closed = one.get(); !closed) throw std::runtime_error(closed.error().to_string());
+  }
+}
+
+std::string World::left_behind() {
+  close_all();
+  const auto nothing = [this] { return describe(views()).empty() && leftovers().empty(); };
+  if (ask_until(nothing)) return {};
+  return describe(views()) + leftovers();
+}
+
+void World::forget_clients() {
+  clients_.clear();
+  bystander_.reset();
+}
+
+}  // namespace pawl::scene
