@@ -56,6 +56,7 @@ struct ClientOptions {
   std::optional<Duration> timeout = {};     ///< for one request to the store, and for connecting; default 5 s
   Connect connect = Connect::now;
   std::string label = {};  ///< shown to operators beside host and pid
+  bool anonymous = false;  ///< host and pid are not stored; also `?owner=anonymous`
   /// Called for every event, on pawl's notifier thread, one at a time. Must not block, must not throw.
   std::function<void(const Event&)> observer = {};
 };

@@ -169,6 +169,7 @@ TEST(ResultOfBool, FalseIsAnAnswer) {
   EXPECT_FALSE(*answer);
 }
 
+// NOLINTBEGIN(performance-unnecessary-copy-initialization): the copies are what is tested
 TEST(ResultOfBool, CopiesKeepTheAnswer) {
   Result<bool> answer = false;
   Result<bool> copy(answer);
@@ -182,6 +183,7 @@ TEST(ResultOfBool, CopiesKeepTheAnswer) {
   Result<bool> copy_of_bad(bad);
   EXPECT_EQ(copy_of_bad.code(), Errc::busy);
 }
+// NOLINTEND(performance-unnecessary-copy-initialization)
 
 TEST(ResultOfBool, DoesNotComeFromAnotherResult) {
   static_assert(!std::is_constructible_v<Result<bool>, Result<int>>);

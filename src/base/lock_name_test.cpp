@@ -20,13 +20,13 @@ std::vector<std::string> hostile_names() {
       "a",   "\n",    "\0"s, "a\0"s, "\0a"s,    "a\0b"s, "\xC3\xA9", "e\xCC\x81", "\xE9",  "\xFF", "*",    "?",
       "[a]", "a,b",   "//",  "/",    "../../x", "CON",   "a\\b",     "\"",        "'",     "`",    "$(x)", "\r\n"};
   for (int byte = 0; byte < 256; ++byte) {
-    names.push_back(std::string(1, static_cast<char>(byte)));
+    names.emplace_back(1, static_cast<char>(byte));
     names.push_back("x" + std::string(1, static_cast<char>(byte)));
     names.push_back(std::string(1, static_cast<char>(byte)) + "x");
   }
   for (std::size_t length : {78, 79, 80, 81, 200, 255, 256, 4095, 4096}) {
-    names.push_back(std::string(length, 'a'));
-    names.push_back(std::string(length, '/'));
+    names.emplace_back(length, 'a');
+    names.emplace_back(length, '/');
     names.push_back(std::string(length - 1, 'a') + "b");
   }
   return names;

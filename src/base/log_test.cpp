@@ -64,6 +64,7 @@ TEST_F(LogTest, TakesLinesFromManyThreads) {
     ++lines;
   });
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       for (int j = 0; j < 250; ++j) log(Level::warning, "x");

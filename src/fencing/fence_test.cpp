@@ -195,6 +195,7 @@ TEST_P(AnyFence, OneWriteAtATime) {
   std::atomic<int> inside = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         for (int j = 0; j < 50; ++j) {
@@ -216,6 +217,7 @@ TEST_P(AnyFence, TokensOfAdmittedWritesNeverGoBack) {
   std::latch start(4);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (std::uint64_t i = 0; i < 4; ++i) {
       threads.emplace_back([&, i] {
         start.arrive_and_wait();
@@ -312,6 +314,7 @@ TEST_F(FileFenceTest, ProcessesWriteOneAtATime) {
   };
   // Two share the parent's fence through fork, two open their own.
   std::vector<pid_t> children;
+  children.reserve(4);
   for (int i = 0; i < 4; ++i) children.push_back(start_child([&] { return work(i % 2 == 0 ? fence : open()); }));
   for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
   EXPECT_EQ(content(counter), "200");

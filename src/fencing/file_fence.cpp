@@ -20,8 +20,8 @@ namespace pawl::fencing {
 
 namespace {
 
-constexpr mode_t file_mode = 0660;                      // the umask takes away what the user does not want
-constexpr std::size_t largest_file = 16 * 1024 * 1024;  // some 300,000 slots
+constexpr mode_t file_mode = 0660;                           // the umask takes away what the user does not want
+constexpr std::size_t largest_file = std::size_t{16} << 20;  // some 300,000 slots
 
 class Fd {
  public:

@@ -228,6 +228,7 @@ std::string LocalLock::who_holds() const {
   const std::optional<Owner> holder = remote_ ? remote_->holder() : std::nullopt;
   if (!holder) return "held by somebody else";
   if (holder->foreign) return "held by a client of another library";
+  if (holder->host.empty()) return "held by somebody who does not want to be named";
   std::string text = "held by " + holder->host + " (pid " + std::to_string(holder->pid) + ")";
   if (!holder->label.empty()) text += ", " + base::printable(holder->label);
   return text;

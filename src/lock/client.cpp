@@ -1,5 +1,6 @@
 #include <pawl/client.hpp>
 
+#include "base/lock_name.hpp"
 #include "base/real_runtime.hpp"
 #include "base/url.hpp"
 #include "lock/client_core.hpp"
@@ -26,6 +27,11 @@ Result<void> take(base::UrlOptions& query, std::string_view key, std::optional<D
 Result<ClientOptions> complete(ClientOptions options, const base::Url& url) {
   base::UrlOptions query(url);
   if (options.scheme.empty()) options.scheme = query.text("scheme").value_or("");
+  const std::string owner = query.text("owner").value_or("");
+  if (!owner.empty() && owner != "anonymous") {
+    return Error{Errc::invalid_argument, "owner=" + base::printable(owner) + " is not known; owner=anonymous is"};
+  }
+  options.anonymous = options.anonymous || owner == "anonymous";
   if (auto ok = take(query, "lease", options.lease); !ok) return ok.error();
   if (auto ok = take(query, "lock_delay", options.lock_delay); !ok) return ok.error();
   if (auto ok = take(query, "max_hold", options.max_hold); !ok) return ok.error();

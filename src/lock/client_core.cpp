@@ -49,8 +49,10 @@ Result<std::shared_ptr<ClientCore>> ClientCore::make(Runtime& runtime, std::shar
   if (timeout <= Duration::zero()) return Error{Errc::invalid_argument, "timeout must be above 0"};
   const Defaults defaults{options.lease, options.lock_delay, options.max_hold, options.label};
   if (auto fits = make_request({}, defaults, scheme->capabilities()); !fits) return fits.error();
+  Owner owner;
+  if (!options.anonymous) owner = base::this_process();
   auto context =
-      std::make_shared<session::Context>(runtime, std::move(store), options.observer, base::this_process(), timeout);
+      std::make_shared<session::Context>(runtime, std::move(store), options.observer, std::move(owner), timeout);
   return std::shared_ptr<ClientCore>(new ClientCore(std::move(context), *scheme, defaults));
 }
 

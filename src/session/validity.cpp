@@ -36,7 +36,7 @@ Duration Validity::remaining() const {
   return left > Duration::zero() ? left : Duration::zero();
 }
 
-bool Validity::in_jeopardy() const { return remaining() < lease_ / 3; }
+bool Validity::in_jeopardy() const { return remaining() <= lease_ / 3; }
 
 Validity::WatcherId Validity::watch(std::weak_ptr<Watcher> watcher) {
   const std::lock_guard lock(mutex_);

@@ -13,8 +13,8 @@
 namespace pawl::store {
 
 /// What every store's URL may say in its query. The client reads these; a store reads its own.
-inline constexpr std::array<std::string_view, 5> common_options = {"scheme", "lease", "lock_delay", "max_hold",
-                                                                   "timeout"};
+inline constexpr std::array<std::string_view, 6> common_options = {"scheme",   "lease",   "lock_delay",
+                                                                   "max_hold", "timeout", "owner"};
 
 /// The store that a URL names, not connected yet.
 /// Errors: invalid_argument for an unknown store, and for an option that neither it nor the client knows.

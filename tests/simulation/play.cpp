@@ -134,8 +134,9 @@ awaitable<void> Play::work(Player& player, const Hold& hold) {
 awaitable<void> Play::anchor(Player& player) {
   const std::string name = "anchor of " + player.name;
   const auto mutex = lock::ClientCore::mutex(player.core, name, {}).value();
+  const AcquireOptions options;
   while (!curtain_) {
-    Result<Hold> hold = co_await mutex->acquire({}, {});
+    Result<Hold> hold = co_await mutex->acquire(options, std::stop_token());
     if (!hold) {
       co_await base::sleep_for(*player.process, 200ms);
       continue;

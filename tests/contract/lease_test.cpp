@@ -1,0 +1,155 @@
+// Promise: a lock is kept for as long as it is held, by one renewal for all the locks of a client, and by none after.
+
+#include "tests/contract/contract.hpp"
+
+#include <string>
+#include <vector>
+
+namespace pawl::contract {
+
+PAWL_CONTRACT(Lease);
+
+namespace {
+
+std::size_t renewals(const Actor& actor) { return actor.sent(Operation::renew); }
+
+}  // namespace
+
+TEST_P(Lease, ALockIsHeldFarLongerThanItsLease) {
+  const Actor alice = world().brief_client(), bob = world().client();
+  const Hold hold = must_acquire(alice, "job");
+  EXPECT_TRUE(world().eventually([&] { return renewals(alice) >= 10; }));
+  EXPECT_TRUE(hold.valid());
+  EXPECT_EQ(hold.state(), HoldState::held);
+  EXPECT_EQ(try_acquire(bob, "job").code(), Errc::busy);
+  EXPECT_FALSE(hold.lost().stop_requested());
+}
+
+TEST_P(Lease, AWaiterKeepsItsSessionAliveForLongerThanItsLease) {
+  const Actor alice = world().client(), bob = world().brief_client();
+  Hold hold = must_acquire(alice, "job");
+  StartedHold bobs = start_acquire(bob, "job");
+  ASSERT_TRUE(world().queued("job", 1));
+  const std::string place = world().view("job").waiters.at(0).claim;
+  EXPECT_TRUE(world().eventually([&] { return renewals(bob) >= 8; }));
+  EXPECT_EQ(world().view("job").waiters.at(0).claim, place);
+  EXPECT_TRUE(release(alice, hold));
+  EXPECT_TRUE(bobs.get());
+}
+
+// Scenario: the watchdogs of other libraries pile up, one for each time a lock was taken.
+TEST_P(Lease, AfterAThousandCyclesThereIsStillOneRenewalPerInterval) {
+  const Actor alice = world().brief_client();
+  for (int i = 0; i < 1'000; ++i) {
+    Hold hold = must_acquire(alice, "job");
+    ASSERT_TRUE(release(alice, hold));
+  }
+  const Hold hold = must_acquire(alice, "job");
+  const std::size_t before = renewals(alice);
+  const Time began = world().now();
+  const Duration interval = world().lease() / 3;
+  world().sleep(6 * interval);
+  const auto due = static_cast<std::size_t>((world().now() - began) / interval);
+  EXPECT_LE(renewals(alice) - before, due + 1);
+  if (world().virtual_time()) {
+    EXPECT_EQ(renewals(alice) - before, 6U);
+  }
+  EXPECT_EQ(alice.metrics().sessions_opened, 1U);
+}
+
+TEST_P(Lease, RenewalEndsAfterTheReleaseAndTheIdleSessionIsClosed) {
+  const Actor alice = world().brief_client();
+  Hold hold = must_acquire(alice, "job");
+  EXPECT_EQ(alice.store().sessions().size(), 1U);
+  EXPECT_TRUE(release(alice, hold));
+  const Time released = world().now();
+  EXPECT_TRUE(world().eventually([&] { return alice.store().sessions().empty(); }));
+  EXPECT_GE(world().now() - released, world().lease());
+  if (world().virtual_time()) {
+    EXPECT_LE(world().now() - released, world().lease() + world().lease() / 3);
+  }
+
+  const std::size_t before = renewals(alice);
+  world().sleep(world().lease());
+  EXPECT_EQ(renewals(alice), before);
+}
+
+TEST_P(Lease, AClientWorksAgainAfterItsIdleSessionWasClosed) {
+  const Actor alice = world().brief_client();
+  { const Hold hold = must_acquire(alice, "job"); }
+  EXPECT_TRUE(world().eventually([&] { return alice.store().sessions().empty(); }));
+  EXPECT_TRUE(must_acquire(alice, "job").valid());
+  EXPECT_EQ(alice.metrics().sessions_opened, 2U);
+}
+
+TEST_P(Lease, AllLocksOfOneLeaseLengthShareOneSession) {
+  const Actor alice = world().client();
+  std::vector<Hold> holds;
+  for (int i = 0; i < 50; ++i) holds.push_back(must_acquire(alice, "job " + std::to_string(i)));
+  EXPECT_EQ(alice.sent(Operation::open_session), 1U);
+  holds.push_back(must_acquire(alice, "longer", {.lease = 60s}));
+  EXPECT_EQ(alice.sent(Operation::open_session), 2U);
+}
+
+TEST_P(Lease, LocksThatAreAskedForAtTheSameTimeOpenOneSession) {
+  const Actor alice = world().client();
+  std::vector<StartedHold> started;
+  for (int i = 0; i < 20; ++i) started.push_back(start_acquire(alice, "job " + std::to_string(i)));
+  for (StartedHold& one : started) EXPECT_TRUE(one.get());
+  EXPECT_EQ(alice.sent(Operation::open_session), 1U);
+}
+
+TEST_P(Lease, AClientHasEightLeaseLengthsAtMost) {
+  const Actor alice = world().client();
+  std::vector<Hold> holds;
+  for (int i = 1; i <= 8; ++i) {
+    holds.push_back(must_acquire(alice, "job " + std::to_string(i), {.lease = world().lease() + i * 1s}));
+  }
+  EXPECT_EQ(acquire(alice, "job 9", {.lease = world().lease() + 9s}).code(), Errc::overloaded);
+  EXPECT_TRUE(acquire(alice, "job 9", {.lease = world().lease() + 8s}));
+}
+
+TEST_P(Lease, ALengthThatIsNoLongerUsedMakesRoomForAnother) {
+  const Actor alice = world().client();
+  std::vector<Hold> holds;
+  for (int i = 1; i <= 7; ++i) {
+    holds.push_back(must_acquire(alice, "job " + std::to_string(i), {.lease = world().lease() + i * 1s}));
+  }
+  { const Hold brief = must_acquire(alice, "job 8", {.lease = world().lease()}); }
+  EXPECT_EQ(acquire(alice, "job 9", {.lease = world().lease() + 9s}).code(), Errc::overloaded);
+  EXPECT_TRUE(world().eventually([&] { return alice.store().sessions().size() == 7; }));
+  EXPECT_TRUE(acquire(alice, "job 9", {.lease = world().lease() + 9s}));
+}
+
+TEST_P(Lease, ALeaseOutsideTheDeclaredBoundsIsAnInvalidArgument) {
+  const Actor alice = world().client();
+  EXPECT_EQ(acquire(alice, "job", {.lease = can().shortest_lease - 1ns}).code(), Errc::invalid_argument);
+  EXPECT_EQ(acquire(alice, "job", {.lease = can().longest_lease + 1ns}).code(), Errc::invalid_argument);
+  EXPECT_TRUE(acquire(alice, "job", {.lease = can().longest_lease}));
+}
+
+TEST_P(Lease, AFailedRenewalIsRepeatedInTime) {
+  const Actor alice = world().brief_client();
+  const Hold hold = must_acquire(alice, "job");
+  alice.faults().lose_next_request(Operation::renew);
+  EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewal_failures == 1; }));
+  EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewals >= 3; }));
+  EXPECT_EQ(hold.state(), HoldState::held);
+  EXPECT_FALSE(hold.lost().stop_requested());
+}
+
+// Scenario: a renewal is still under way when the client closes, and arrives when its session has gone.
+TEST_P(Lease, ARenewalNeverCreates) {
+  const Actor alice = world().brief_client(), bob = world().client();
+  const Hold hold = must_acquire(alice, "job");
+  alice.faults().delay_all(world().lease() / 2);
+  const std::size_t before = renewals(alice);
+  ASSERT_TRUE(world().eventually([&] { return renewals(alice) > before; }));
+  alice.faults().delay_all(0s);
+  EXPECT_TRUE(close(alice));
+  EXPECT_TRUE(try_acquire(bob, "job"));
+  world().sleep(world().lease());
+  EXPECT_TRUE(world().views().empty());
+}
+
+}  // namespace pawl::contract
