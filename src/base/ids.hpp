@@ -40,5 +40,7 @@ std::string to_string(const Id<Tag>& id) {
 
 template <class Tag>
 struct std::hash<pawl::base::Id<Tag>> {
-  std::size_t operator()(const pawl::base::Id<Tag>& id) const noexcept { return id.high ^ (id.low * 0x9E3779B97F4A7C15); }
+  std::size_t operator()(const pawl::base::Id<Tag>& id) const noexcept {
+    return id.high ^ (id.low * 0x9E3779B97F4A7C15);
+  }
 };

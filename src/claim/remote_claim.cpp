@@ -127,13 +127,7 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
     fail(Error{Errc::busy, "somebody else holds it"});
     return Outcome::over;
   }
-  if (!std::exchange(told_waiting_, true) && context_->telemetry.observed()) {
-    Event event;
-    event.type = EventType::waiting;
-    event.kind = wish_.key.kind;
-    event.name = wish_.key.name.bytes();
-    context_->telemetry.report(std::move(event));
-  }
+  if (!std::exchange(told_waiting_, true)) context_->report(EventType::waiting, wish_.key);
   pause = waiting.look_again_in;
   return std::nullopt;
 }
@@ -211,12 +205,7 @@ awaitable<void> RemoteClaim::withdraw() {
   }
   if (!unsettled_ && !withdrawal_unsettled_) co_return;
   base::tally(context_->telemetry.undone);
-  if (!context_->telemetry.observed()) co_return;
-  Event event;
-  event.type = EventType::undone;
-  event.kind = wish_.key.kind;
-  event.name = wish_.key.name.bytes();
-  context_->telemetry.report(std::move(event));
+  context_->report(EventType::undone, wish_.key);
 }
 
 awaitable<bool> RemoteClaim::withdraw_once() {

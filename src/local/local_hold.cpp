@@ -92,15 +92,7 @@ void LocalHold::ask_for_release() {
 }
 
 void LocalHold::report(EventType type, const std::string& message) {
-  if (!context_->telemetry.observed()) return;
-  Event event;
-  event.type = type;
-  event.kind = terms_.key.kind;
-  event.name = terms_.key.name.bytes();
-  event.token = terms_.token;
-  event.elapsed = runtime_.now() - since_;
-  event.message = message;
-  context_->telemetry.report(std::move(event));
+  context_->report(type, terms_.key, {terms_.token, runtime_.now() - since_, message});
 }
 
 }  // namespace pawl::local

@@ -45,14 +45,7 @@ void MutexCore::count(const Result<Hold>& outcome, Duration waited) {
   if (outcome.code() == Errc::cancelled) return base::tally(telemetry.cancelled);
   if (!outcome) return base::tally(telemetry.failed);
   base::tally(telemetry.granted);
-  if (!telemetry.observed()) return;
-  Event event;
-  event.type = EventType::granted;
-  event.kind = lock_->key().kind;
-  event.name = name();
-  event.token = outcome->token();
-  event.elapsed = waited;
-  telemetry.report(std::move(event));
+  client_->context().report(EventType::granted, lock_->key(), {outcome->token(), waited});
 }
 
 Result<Hold> MutexCore::acquire_blocking(AcquireOptions options, std::stop_token stop) {
@@ -90,12 +83,8 @@ void MutexCore::unlock() noexcept {
   const std::optional<Hold> hold = thread_holds_.leave(base::this_thread_number(), inside);
   if (hold) return forget_for_thread_exit(this);  // its destructor releases
   if (inside) return;
-  Event event;
-  event.type = EventType::unfinished;
-  event.kind = lock_->key().kind;
-  event.name = name();
-  event.message = "unlock() by a thread that does not hold the lock";
-  client_->context().telemetry.report(std::move(event));
+  const char* const what = "unlock() by a thread that does not hold the lock";
+  client_->context().report(EventType::unfinished, lock_->key(), {.message = what});
 }
 
 const Hold* MutexCore::this_thread_hold() const noexcept { return thread_holds_.find(base::this_thread_number()); }
@@ -104,13 +93,8 @@ void MutexCore::abandon(std::uint64_t thread) noexcept {
   if (client_->runtime().inert()) return;
   const std::optional<Hold> hold = thread_holds_.take(thread);
   if (!hold) return;
-  Event event;
-  event.type = EventType::abandoned;
-  event.kind = lock_->key().kind;
-  event.name = name();
-  event.token = hold->token();
-  event.message = "a thread ended while it held the lock";
-  client_->context().telemetry.report(std::move(event));
+  const char* const what = "a thread ended while it held the lock";
+  client_->context().report(EventType::abandoned, lock_->key(), {hold->token(), {}, what});
 }
 
 }  // namespace pawl::lock

@@ -4,10 +4,19 @@
 #include "base/wakeup.hpp"
 #include "store/store.hpp"
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace pawl::session {
+
+/// What the observer is told beside the lock's name.
+struct News {
+  Token token = {};
+  Duration elapsed = {};
+  std::string message = {};
+};
 
 /// What everything in one client shares, kept alive by whoever still has work to do.
 struct Context {
@@ -28,6 +37,11 @@ struct Context {
    private:
     Context& context_;
   };
+
+  void report(EventType type, const store::LockKey& key, News news = {}) {
+    if (!telemetry.observed()) return;
+    telemetry.report({type, key.kind, key.name.bytes(), news.token, news.elapsed, std::move(news.message)});
+  }
 
   base::Runtime& runtime;
   const std::shared_ptr<store::Store> store;
