@@ -30,4 +30,14 @@ void set_boot_timer(int descriptor, Time at) {
   ::timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
+timespec monotonic_after(Duration duration) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t second = 1'000'000'000;
+  const std::int64_t nanoseconds = now.tv_nsec + duration.count() % second;
+  now.tv_sec += duration.count() / second + nanoseconds / second;
+  now.tv_nsec = nanoseconds % second;
+  return now;
+}
+
 }  // namespace pawl::base

@@ -2,6 +2,8 @@
 
 #include "base/time.hpp"
 
+#include <time.h>
+
 namespace pawl::base {
 
 Time read_boot_clock();
@@ -10,5 +12,8 @@ Time read_boot_clock();
 int make_boot_timer();
 /// Time::max() disarms it.
 void set_boot_timer(int descriptor, Time at);
+
+/// CLOCK_MONOTONIC, this much later than now: for calls of the C library that wait until a point in time.
+timespec monotonic_after(Duration duration);
 
 }  // namespace pawl::base

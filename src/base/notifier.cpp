@@ -85,10 +85,11 @@ Runtime::AlarmId Notifier::set_alarm(Time at, std::function<void()> function) {
 }
 
 void Notifier::cancel_alarm(Runtime::AlarmId id) {
+  Alarms::node_type last;  // what it captured is destroyed without the mutex
   const std::lock_guard lock(mutex_);
   const auto found = alarm_times_.find(id);
   if (found == alarm_times_.end()) return;
-  alarms_.erase({found->second, id});
+  last = alarms_.extract({found->second, id});
   alarm_times_.erase(found);
 }
 
@@ -96,7 +97,11 @@ void Notifier::run() {
   this_thread_notifies = this;
   for (;;) {
     std::function<void()> next;
-    while (take_due(next)) call_user_code(next);
+    while (take_due(next)) {
+      call_user_code(next);
+      // Here, without the mutex, and before we sleep: what it captured may call us when it goes, and must not live on.
+      next = nullptr;
+    }
     {
       const std::lock_guard lock(mutex_);
       if (stop_) return;

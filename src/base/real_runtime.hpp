@@ -45,11 +45,11 @@ class RealRuntime final : public Runtime {
   const std::uint64_t generation_;
   std::atomic<bool> ending_{false};
   std::mutex random_mutex_;  // guards the two below
-  std::array<std::uint64_t, 64> entropy_{};
+  std::array<std::uint64_t, 32> entropy_{};  // 256 bytes: getrandom() never gives fewer than that
   std::size_t entropy_used_ = entropy_.size();
-  OffloadPool pool_;
   Notifier notifier_;
   Driver driver_;
+  OffloadPool pool_;  // ends before the driver: its threads post to it
   asio::posix::stream_descriptor timer_;
   std::optional<Time> armed_;
 };

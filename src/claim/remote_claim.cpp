@@ -31,7 +31,8 @@ RemoteClaim::RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keepe
 
 void RemoteClaim::start() {
   base::tally(context_->telemetry.store_claims);
-  base::spawn(runtime_, run());
+  // Posted: a claim of the same lock that leaves just now must leave first, or a try would find us busy with ourselves.
+  boost::asio::post(runtime_.executor(), [self = shared_from_this()] { base::spawn(self->runtime_, self->run(self)); });
 }
 
 void RemoteClaim::give_up() {
@@ -53,12 +54,11 @@ void RemoteClaim::relabel(const std::string& label) {
   wakeup_.notify();
 }
 
-awaitable<void> RemoteClaim::run() {
-  const auto self = shared_from_this();
+awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> self) {
   const session::Context::Task task(*context_);
-  patience_ = base::after(runtime_.now(), context_->timeout);
+  patience_ = base::after(runtime_.now(), context_->patience());
   while (wanted_) {
-    const Deadline opening = Deadline::in(runtime_.now(), context_->timeout);
+    const Deadline opening = Deadline::in(runtime_.now(), context_->patience());
     Result<std::shared_ptr<Session>> session = co_await keeper_->session(wish_.terms.lease, opening);
     if (!session) {
       fail(session.error());
@@ -73,6 +73,9 @@ awaitable<void> RemoteClaim::run() {
     if (!left_behind) co_await withdraw();
     end();
     if (outcome != Outcome::ask_again) break;
+    // At once the first time; a store that ends every session at once must not keep us spinning.
+    co_await wakeup_.wait(base::after(runtime_.now(), backoff_));
+    back_off();
   }
   settle(Error{Errc::lost, "the hold was lost before it was released"});
   state_ = State::over;
@@ -89,7 +92,6 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   claim_ = std::move(claim);
   state_ = State::asking;
   pushed_.reset();
-  backoff_ = Duration::zero();
   unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = false;
   scheme_.watch(claim_->id, make_waker());  // first watch, then ask: a release in between must not be missed
 }
@@ -149,7 +151,7 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge_error(const Error& error,
     return Outcome::over;
   }
   // The claim keeps its place as long as the session lives: ask again, by the same id.
-  backoff_ = std::clamp<Duration>(backoff_ * 2, std::chrono::milliseconds(10), attempt_time());
+  back_off();
   pause = backoff_;
   return std::nullopt;
 }
@@ -164,7 +166,10 @@ RemoteClaim::Outcome RemoteClaim::grant(const store::Granted& granted) {
 
 awaitable<void> RemoteClaim::hold() {
   while (wanted_ && !session_over() && !taken_away_) {
-    if (std::exchange(must_look_, false)) co_await look();
+    if (must_look_) {
+      co_await look();
+      continue;
+    }
     if (std::exchange(label_changed_, false)) {
       const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
       [[maybe_unused]] auto shown = co_await scheme_.relabel(*claim_, deadline);  // for people only
@@ -179,9 +184,15 @@ awaitable<void> RemoteClaim::hold() {
 }
 
 awaitable<void> RemoteClaim::look() {
+  must_look_ = false;
   const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
   Result<store::Standing> standing = co_await scheme_.look(*claim_, deadline);
-  if (!standing) co_return;
+  if (standing.code() == Errc::lost) session_->end();
+  if (!standing) {
+    must_look_ = true;  // the change number has moved on already: nobody will tell us again
+    co_await wakeup_.wait(base::after(runtime_.now(), attempt_time() / 4));
+    co_return;
+  }
   taken_away_ = standing->place == store::Standing::Place::gone;
   if (listener_ == nullptr || taken_away_) co_return;
   if (standing->contended) listener_->claim_contended();
@@ -191,7 +202,7 @@ awaitable<void> RemoteClaim::look() {
 // Goes on until the store confirms it. When the session ends first, its end takes the claim along, and a request that is
 // still under way finds no session.
 awaitable<void> RemoteClaim::withdraw() {
-  state_ = State::leaving;
+  const bool held = std::exchange(state_, State::leaving) == State::held;
   Duration pause = std::chrono::milliseconds(10);
   for (;;) {
     if (session_over()) {
@@ -203,7 +214,7 @@ awaitable<void> RemoteClaim::withdraw() {
     co_await base::sleep_for(runtime_, pause);
     pause = std::min(pause * 2, attempt_time());
   }
-  if (!unsettled_ && !withdrawal_unsettled_) co_return;
+  if (held || (!unsettled_ && !withdrawal_unsettled_)) co_return;
   base::tally(context_->telemetry.undone);
   context_->report(EventType::undone, wish_.key);
 }
@@ -260,9 +271,11 @@ void RemoteClaim::notice(const Notice& notice) {
       break;
     case Notice::What::contended:
       if (state_ == State::held && listener_ != nullptr) listener_->claim_contended();
+      must_look_ = must_look_ || state_ == State::asking;  // it is granted, and we do not know it yet
       return;
     case Notice::What::release_requested:
       if (state_ == State::held && listener_ != nullptr) listener_->claim_release_requested();
+      must_look_ = must_look_ || state_ == State::asking;
       return;
     case Notice::What::gone:
       taken_away_ = true;
@@ -271,12 +284,17 @@ void RemoteClaim::notice(const Notice& notice) {
   wakeup_.notify();
 }
 
+void RemoteClaim::back_off() {
+  backoff_ = std::min(std::max<Duration>(backoff_ * 2, std::chrono::milliseconds(10)), attempt_time());
+}
+
 Duration RemoteClaim::attempt_time() const { return std::min(context_->timeout, wish_.terms.lease / 3); }
 
 void RemoteClaim::session_lost() { wakeup_.notify(); }
 
+// Also while we ask: the change may be that it was granted and then asked back, and no answer to a claim tells that.
 void RemoteClaim::session_changed() {
-  must_look_ = state_ == State::held;
+  must_look_ = true;
   wakeup_.notify();
 }
 

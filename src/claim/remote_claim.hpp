@@ -96,7 +96,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   enum class State : std::uint8_t { asking, held, leaving, over };
   enum class Outcome : std::uint8_t { granted, ask_again, over };
 
-  awaitable<void> run();
+  awaitable<void> run(std::shared_ptr<RemoteClaim> self);
   void begin(std::shared_ptr<Session> session);
   awaitable<Outcome> ask();
   std::optional<Outcome> judge(const Result<store::ClaimState>& answer, Duration& pause);
@@ -111,6 +111,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   void settle(Result<void> result);
   void notice(const store::Notice& notice);
   store::Waker make_waker();
+  void back_off();
   Duration attempt_time() const;
   bool session_over() const { return !session_ || !session_->live(); }
 

@@ -19,7 +19,8 @@ LocalHold::~LocalHold() {
   runtime_.cancel_alarm(alarm_);
 }
 
-void LocalHold::start(std::function<void(const std::shared_ptr<LocalHold>&)> on_lost) {
+void LocalHold::start(std::weak_ptr<void> owner, std::function<void(const std::shared_ptr<LocalHold>&)> on_lost) {
+  owner_ = std::move(owner);
   on_lost_ = std::move(on_lost);
   const auto self = shared_from_this();
   watcher_ = validity_->watch(std::shared_ptr<session::Validity::Watcher>(self, this));
@@ -34,11 +35,14 @@ void LocalHold::start(std::function<void(const std::shared_ptr<LocalHold>&)> on_
 void LocalHold::validity_lost() { lose("the lease could not be confirmed in time"); }
 
 void LocalHold::validity_in_jeopardy() {
+  if (phase_.load() != Phase::held) return;
   base::tally(context_->telemetry.jeopardies);
   report(EventType::jeopardy, "the lease could not be confirmed yet");
 }
 
-void LocalHold::validity_safe() { report(EventType::safe, "the lease is confirmed again"); }
+void LocalHold::validity_safe() {
+  if (phase_.load() == Phase::held) report(EventType::safe, "the lease is confirmed again");
+}
 
 Duration LocalHold::remaining() const {
   if (phase_.load() != Phase::held) return Duration::zero();
@@ -76,7 +80,7 @@ bool LocalHold::let_go() {
 void LocalHold::lose(const std::string& why) {
   if (!leave(Phase::lost)) return;
   base::tally(context_->telemetry.lost);
-  runtime_.notify([self = shared_from_this(), why] { self->tell_lost(why); });
+  runtime_.notify([self = shared_from_this(), owner = owner_.lock(), why] { self->tell_lost(why); });
 }
 
 // The holder first: it must stop. Only then is the queue behind it told.

@@ -39,8 +39,9 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity, Terms terms);
   ~LocalHold();
 
-  /// Begins to watch the deadline. `on_lost` runs on the notifier thread, once.
-  void start(std::function<void(const std::shared_ptr<LocalHold>&)> on_lost);
+  /// Begins to watch the deadline. `on_lost` runs on the notifier thread, once; from the loss until then `owner` is kept
+  /// alive, also when whoever hears of the loss throws the hold away.
+  void start(std::weak_ptr<void> owner, std::function<void(const std::shared_ptr<LocalHold>&)> on_lost);
 
   const Token& token() const { return terms_.token; }
   const std::string& label() const { return terms_.label; }
@@ -75,6 +76,7 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   std::atomic<Phase> phase_{Phase::held};
   std::stop_source lost_;
   std::stop_source release_requested_;
+  std::weak_ptr<void> owner_;
   std::function<void(const std::shared_ptr<LocalHold>&)> on_lost_;
   session::Validity::WatcherId watcher_ = 0;
   Runtime::AlarmId alarm_ = 0;

@@ -48,7 +48,7 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request
   const Time began = runtime_.now();
   const bool tries = request.wait == Duration::zero();
   Deadline deadline = Deadline::never();
-  if (tries) deadline = Deadline::in(began, 2 * context_->timeout);  // the store is slow: that is not "busy"
+  if (tries) deadline = Deadline::in(began, context_->patience());  // the store is slow: that is not "busy"
   if (request.wait && !tries) deadline = Deadline::in(began, *request.wait);
   for (;;) {
     Result<std::shared_ptr<LocalHold>> hold = co_await acquire_once(request, deadline, stop);
@@ -133,11 +133,10 @@ void LocalLock::hand_over(const WaiterPtr& waiter) {
   terms.label = waiter->request.label;
   current_ = std::make_shared<LocalHold>(context_, validity_, std::move(terms));
   remote_->relabel(waiter->request.label);
-  current_->start([weak = weak_from_this(), &runtime = runtime_](const std::shared_ptr<LocalHold>& lost) {
-    if (runtime.inert()) return;
-    runtime.send([weak, lost] {
-      if (const auto self = weak.lock()) self->hold_ended(*lost, store::Ending::failed, nullptr);
-    });
+  current_->start(weak_from_this(), [weak = weak_from_this()](const std::shared_ptr<LocalHold>& lost) {
+    const auto self = weak.lock();
+    if (!self || self->runtime_.inert()) return;
+    self->runtime_.send([self, lost] { self->hold_ended(*lost, store::Ending::failed, nullptr); });
   });
   waiter->hold = current_;
   waiter->wakeup.notify();
@@ -147,7 +146,7 @@ awaitable<Result<void>> LocalLock::release(std::shared_ptr<LocalHold> hold) {
   const auto self = shared_from_this();
   const auto settlement = std::make_shared<Settlement>(runtime_);
   hold_ended(*hold, store::Ending::clean, settlement);
-  if (!settlement->outcome) co_await settlement->wakeup.wait(base::after(runtime_.now(), context_->timeout));
+  if (!settlement->outcome) co_await settlement->wakeup.wait(base::after(runtime_.now(), context_->patience()));
   if (settlement->outcome) co_return *settlement->outcome;
   co_return Error{Errc::outcome_unknown,
                   "the store has not confirmed the release of " + key_.name.quoted() + "; pawl goes on releasing it"};
@@ -220,7 +219,9 @@ void LocalLock::close() {
   for (const WaiterPtr& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
   const auto hold = std::exchange(current_, nullptr);
   if (hold) hold->lose("the client was closed");
-  if (remote_) std::exchange(remote_, nullptr)->let_go(hold ? store::Ending::failed : store::Ending::clean, nullptr);
+  // It may have been let go just before, and the word is still on its way to us.
+  const bool lost = hold && hold->state() == HoldState::lost;
+  if (remote_) std::exchange(remote_, nullptr)->let_go(lost ? store::Ending::failed : store::Ending::clean, nullptr);
 }
 
 std::string LocalLock::who_holds() const {

@@ -87,7 +87,10 @@ void MutexCore::unlock() noexcept {
   client_->context().report(EventType::unfinished, lock_->key(), {.message = what});
 }
 
-const Hold* MutexCore::this_thread_hold() const noexcept { return thread_holds_.find(base::this_thread_number()); }
+const Hold* MutexCore::this_thread_hold() const noexcept {
+  if (client_->runtime().inert()) return nullptr;
+  return thread_holds_.find(base::this_thread_number());
+}
 
 void MutexCore::abandon(std::uint64_t thread) noexcept {
   if (client_->runtime().inert()) return;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/telemetry.hpp"
-#include "base/wakeup.hpp"
+#include "session/gathering.hpp"
 #include "store/store.hpp"
 
 #include <functional>
@@ -48,8 +48,10 @@ struct Context {
   base::Telemetry telemetry;
   const Owner owner;
   const Duration timeout;  ///< for one request to the store
+  /// For what must not fail because one answer was lost: a second request fits in.
+  Duration patience() const { return 2 * timeout; }
   std::size_t tasks = 0;   ///< on the executor only, like the next
-  base::Wakeup tasks_over{runtime};
+  Gathering tasks_over{runtime};
 };
 
 }  // namespace pawl::session

@@ -23,11 +23,12 @@ awaitable<Result<std::shared_ptr<Session>>> Keeper::session(Duration lease, Dead
 }
 
 bool Keeper::too_many(Duration lease) const {
-  if (slots_.contains(lease)) return false;
-  const auto used = std::count_if(slots_.begin(), slots_.end(), [](const auto& entry) {
+  const auto in_use = [](const auto& entry) {
     return entry.second.opening || (entry.second.live && entry.second.live->live());
-  });
-  return static_cast<std::size_t>(used) >= most_lengths;
+  };
+  const auto mine = slots_.find(lease);
+  if (mine != slots_.end() && in_use(*mine)) return false;
+  return static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), in_use)) >= most_lengths;
 }
 
 awaitable<void> Keeper::wait_for_opening(Duration lease, Deadline deadline) {

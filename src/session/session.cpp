@@ -33,7 +33,7 @@ void Session::start(Time sent, std::function<void()> over) {
   next_renewal_ = sent + grant_.lease / 3;
   validity_->watch(std::shared_ptr<Validity::Watcher>(shared_from_this(), this));
   validity_->confirm(sent);
-  base::spawn(runtime_, keep(std::move(over)));
+  base::spawn(runtime_, keep(shared_from_this(), std::move(over)));
 }
 
 void Session::validity_lost() {
@@ -60,11 +60,13 @@ bool Session::idle() const {
   return members_.empty() && runtime_.now() >= base::after(idle_since_, grant_.lease);
 }
 
-awaitable<void> Session::keep(std::function<void()> over) {
-  const auto self = shared_from_this();
+// `self` is an argument: a coroutine begins later than it is called, and the caller may have let go by then.
+awaitable<void> Session::keep([[maybe_unused]] std::shared_ptr<Session> self, std::function<void()> over) {
   while (!ended_) {
     co_await wakeup_.wait(next_renewal_);
-    if (ended_ || idle()) break;
+    // After a pause the deadline may have passed, and lost() may still be on its way from the notifier.
+    const bool late = !validity_->valid() && !planted(Bug::renew_after_lost);
+    if (ended_ || late || idle()) break;
     co_await renew();
   }
   lost();  // whoever is still a member must hear of it

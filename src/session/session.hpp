@@ -53,7 +53,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   void end();
 
  private:
-  awaitable<void> keep(std::function<void()> over);
+  awaitable<void> keep(std::shared_ptr<Session> self, std::function<void()> over);
   awaitable<void> renew();
   awaitable<void> close_at_store();
   void renewed(const store::Renewal& renewal);

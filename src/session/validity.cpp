@@ -11,7 +11,7 @@ bool Validity::confirm(Time sent) {
     if (before == gone) return false;
     const std::int64_t now = runtime_.now().time_since_epoch().count();
     const std::int64_t limit = before == unconfirmed ? next : before;
-    if (now >= limit || now >= next) {
+    if (now >= limit) {
       end();
       return false;
     }

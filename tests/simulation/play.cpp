@@ -57,7 +57,8 @@ Play::Script Play::write_script(base::SimWorld& world) {
   script.weather.drop_notice = rate(0.5);
   script.weather.delay_notice = rate(0.3);
   script.weather.repeat_notice = rate(0.2);
-  script.weather.longest_delay = roll(1) == 0 ? Duration(200ms) : longest_delay;
+  const Duration delays[] = {200ms, 900ms, longest_delay};  // far within, just within, and beyond a request's deadline
+  script.weather.longest_delay = delays[roll(2)];
   return script;
 }
 

@@ -41,7 +41,7 @@ TEST_P(Promises, AreKeptInEveryWorld) {
   // A play in which nothing goes wrong proves nothing.
   EXPECT_GT(grants, seeds_per_shard * 10);
   EXPECT_GT(lost, seeds_per_shard);
-  EXPECT_GT(undone, seeds_per_shard);
+  EXPECT_GT(undone, seeds_per_shard / 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulation, Promises, ::testing::Range<std::uint64_t>(0, shards));

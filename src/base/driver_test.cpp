@@ -1,0 +1,209 @@
+#include "base/driver.hpp"
+
+#include "tests/support/threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/post.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace pawl::base {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::post;
+using test::eventually;
+
+class DriverTest : public testing::Test {
+ protected:
+  /// Waits for `work`, which runs on the executor.
+  void call(std::function<void()> work) {
+    Driver::Caller me;
+    post(driver_.io(), [&] {
+      work();
+      driver_.finish(me);
+    });
+    driver_.wait(me);
+  }
+  std::thread::id who_drives_now() {
+    std::promise<std::thread::id> who;
+    post(driver_.io(), [&] { who.set_value(std::this_thread::get_id()); });
+    return who.get_future().get();
+  }
+  /// Runs again and again until `so`, as work that never ends by itself.
+  void repeat_until(std::function<bool()> so, std::function<void()> then) {
+    post(driver_.io(), [this, so = std::move(so), then = std::move(then)]() mutable {
+      if (so()) return then();
+      repeat_until(std::move(so), std::move(then));
+    });
+  }
+
+  Driver driver_;
+};
+
+// The seat is empty, or the background's.
+
+TEST_F(DriverTest, WithoutCallersTheBackgroundDrives) { EXPECT_NE(who_drives_now(), std::this_thread::get_id()); }
+
+TEST_F(DriverTest, ACallerTakesTheSeatFromTheBackground) {
+  const auto me = std::this_thread::get_id();
+  who_drives_now();  // the background sits
+  Driver::Caller caller;
+  repeat_until([&] { return std::this_thread::get_id() == me; }, [&] { driver_.finish(caller); });
+  driver_.wait(caller);  // hangs unless we come to drive
+}
+
+TEST_F(DriverTest, TheBackgroundTakesOverWhenTheCallerIsDone) {
+  for (int i = 0; i < 20; ++i) {
+    call([] {});
+    EXPECT_NE(who_drives_now(), std::this_thread::get_id());
+  }
+}
+
+TEST_F(DriverTest, ACallerWhoIsDoneBeforeItWaitsDoesNotWait) {
+  Driver::Caller me;
+  driver_.finish(me);
+  driver_.wait(me);
+}
+
+// The seat is a caller's.
+
+TEST_F(DriverTest, AFollowerIsServedByTheOneWhoDrives) {
+  std::atomic<bool> follower_done = false;
+  std::thread::id served_by;
+  Driver::Caller leader;
+  std::thread follower;
+  // The leader drives until the follower has been served, so it must be the leader who does that.
+  const auto me = std::this_thread::get_id();
+  repeat_until([&] { return std::this_thread::get_id() == me; },
+               [&] {
+                 follower = std::thread([&] {
+                   call([&] { served_by = std::this_thread::get_id(); });
+                   follower_done = true;
+                 });
+                 repeat_until([&] { return follower_done.load(); }, [&] { driver_.finish(leader); });
+               });
+  driver_.wait(leader);
+  follower.join();
+  EXPECT_EQ(served_by, me);
+}
+
+TEST_F(DriverTest, AFollowerIsPromotedWhenTheDriverLeaves) {
+  std::promise<void> waits;
+  std::thread::id follower_id, drove;
+  Driver::Caller leader, second;
+  std::thread follower([&] {
+    follower_id = std::this_thread::get_id();
+    waits.set_value();
+    driver_.wait(second);
+  });
+  waits.get_future().wait();
+  post(driver_.io(), [&] { driver_.finish(leader); });
+  driver_.wait(leader);
+  repeat_until([&] { return std::this_thread::get_id() == follower_id; },
+               [&] {
+                 drove = std::this_thread::get_id();
+                 driver_.finish(second);
+               });
+  follower.join();
+  EXPECT_EQ(drove, follower_id);
+}
+
+TEST_F(DriverTest, OneThreadDrivesAtATimeHoweverManyCall) {
+  int unguarded = 0;  // a race here is what ThreadSanitizer is for
+  int inside = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 300; ++i) {
+        bool served = false;
+        call([&] {
+          EXPECT_EQ(++inside, 1);
+          ++unguarded;
+          served = true;
+          --inside;
+        });
+        EXPECT_TRUE(served);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  call([&] { EXPECT_EQ(unguarded, 8 * 300); });
+}
+
+// What else there is.
+
+TEST_F(DriverTest, OnlyWhoeverDrivesIsDriving) {
+  EXPECT_FALSE(Driver::driving());
+  call([] { EXPECT_TRUE(Driver::driving()); });
+  EXPECT_FALSE(Driver::driving());
+}
+
+TEST_F(DriverTest, HelpRunsWhatIsReadyOrLeavesItToTheDriver) {
+  for (int i = 0; i < 50; ++i) {
+    std::promise<void> done;
+    post(driver_.io(), [&] { done.set_value(); });
+    driver_.help();
+    EXPECT_EQ(done.get_future().wait_for(60s), std::future_status::ready);
+  }
+}
+
+TEST_F(DriverTest, HelpDoesNotServeForEver) {
+  std::atomic<bool> stop = false;
+  std::promise<void> stopped;
+  call([] {});  // leaves the seat empty, most likely
+  repeat_until([&] { return stop.load(); }, [&] { stopped.set_value(); });
+  driver_.help();
+  stop = true;
+  EXPECT_EQ(stopped.get_future().wait_for(60s), std::future_status::ready);
+}
+
+TEST_F(DriverTest, HelpInsideADriverIsNothing) {
+  call([&] { driver_.help(); });
+}
+
+TEST_F(DriverTest, ACallerThatSleepsForLongDoesNotKeepTheBackgroundAwake) {
+  const auto background = [] {
+    const auto ours = test::threads_named("pawl-io");
+    return ours.empty() ? test::ThreadSeen{} : ours.front();
+  }();
+  ASSERT_FALSE(background.id.empty());
+  std::atomic<bool> driving = false;
+  std::thread::id caller_id;
+  Driver::Caller caller;
+  std::thread thread([&] {
+    repeat_until([me = std::this_thread::get_id()] { return std::this_thread::get_id() == me; },
+                 [&] { driving = true; });
+    driver_.wait(caller);
+  });
+  ASSERT_TRUE(eventually([&] { return driving.load(); }));
+  std::this_thread::sleep_for(50ms);  // to see that something does not happen
+  const std::uint64_t before = test::times_slept(background);
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LE(test::times_slept(background) - before, 20u) << "every millisecond would be 300";
+  driver_.finish(caller);
+  post(driver_.io(), [] {});
+  thread.join();
+}
+
+TEST(DriverAtTheEnd, NothingRunsAfterStop) {
+  const auto guest = std::make_shared<int>(0);
+  {
+    Driver driver;
+    driver.stop();
+    post(driver.io(), [guest] { ++*guest; });
+    driver.stop();
+  }
+  EXPECT_EQ(*guest, 0);
+  EXPECT_EQ(guest.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace pawl::base

@@ -1,0 +1,533 @@
+#include "claim/remote_claim.hpp"
+
+#include "tests/support/client_scene.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pawl::claim {
+namespace {
+
+using namespace test;
+using store::Ending;
+
+using Heard = std::vector<std::string>;
+
+/// Writes down what becomes of its claim.
+struct Ear final : Listener {
+  void claim_granted(Token granted, std::shared_ptr<session::Validity> by, bool contended) override {
+    token = granted;
+    validity = std::move(by);
+    heard.emplace_back(contended ? "granted, contended" : "granted");
+  }
+  void claim_failed(Error why) override {
+    error = std::move(why);
+    heard.emplace_back("failed");
+  }
+  void claim_contended() override { heard.emplace_back("contended"); }
+  void claim_release_requested() override { heard.emplace_back("release requested"); }
+  void claim_lost() override { heard.emplace_back("lost"); }
+
+  Heard heard;
+  Token token;
+  std::shared_ptr<session::Validity> validity;
+  Error error;
+};
+
+/// A claim and whoever listens to it.
+struct Wanted {
+  std::shared_ptr<Ear> ear = std::make_shared<Ear>();
+  std::shared_ptr<RemoteClaim> claim = {};
+
+  const Heard& heard() const { return ear->heard; }
+  bool held() const { return !heard().empty() && heard().front().starts_with("granted"); }
+};
+
+class RemoteClaimTest : public ClientScene {
+ protected:
+  static constexpr Duration lease = 30s;
+  static constexpr Duration attempt = 5s;  // the shorter one of the timeout and a third of the lease
+
+  Wanted want(const Party& who, bool may_queue = true, Duration lock_delay = 0s, std::string label = "") {
+    Wanted wanted;
+    RemoteClaim::Wish wish{lock_key("job"), {lease, lock_delay}};
+    wish.may_queue = may_queue;
+    wish.label = std::move(label);
+    wanted.claim = std::make_shared<RemoteClaim>(who.context, who.keeper, who.scheme(), std::move(wish), *wanted.ear);
+    wanted.claim->start();
+    pass(0s);
+    return wanted;
+  }
+  Wanted hold(const Party& who, Duration lock_delay = 0s) {
+    Wanted wanted = want(who, true, lock_delay);
+    EXPECT_EQ(wanted.heard(), (Heard{"granted"}));
+    return wanted;
+  }
+  std::shared_ptr<Settlement> let_go(const Party& who, const Wanted& wanted, Ending ending = Ending::clean) {
+    auto settlement = std::make_shared<Settlement>(who.process);
+    wanted.claim->let_go(ending, settlement);
+    pass(0s);
+    return settlement;
+  }
+  LockView view(std::string_view name = "job") {
+    return run(bystander_, bystander_.scheme().inspect(lock_key(name), soon())).value();
+  }
+  /// Revokes the holder, or the first one who waits.
+  void revoke(bool now, bool waiter = false) {
+    const LockView seen = view();
+    store::ClaimId id;
+    ASSERT_TRUE(base::parse_hex((waiter ? seen.waiters : seen.holders).at(0).claim, id.high, id.low));
+    ASSERT_TRUE(run(bystander_, bystander_.scheme().revoke(lock_key("job"), id, now, soon())).value());
+    pass(0s);
+  }
+  void expire(const Party& who) {
+    run(who, [](std::shared_ptr<FaultyStore> store) -> awaitable<bool> {
+      co_await store->expire_sessions();
+      co_return true;
+    }(who.store));
+  }
+  std::size_t tasks(const Party& who) const { return who.context->tasks; }
+
+  Party bystander_ = party("bystander");
+  Party alice_ = party("alice");
+  Party bob_ = party("bob");
+};
+
+// asking
+
+TEST_F(RemoteClaimTest, AskingIsGrantedAFreeLockAtOnce) {
+  const Wanted alice = hold(alice_);
+  EXPECT_GT(alice.ear->token, Token());
+  EXPECT_TRUE(alice.ear->validity->valid());
+  EXPECT_EQ(alice_.sent(Operation::claim), 1u);
+}
+
+TEST_F(RemoteClaimTest, AskingWaitsBehindTheHolderAndIsGrantedByAPush) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  EXPECT_TRUE(bob.heard().empty());
+  EXPECT_EQ(bob.claim->holder()->host, "alice");
+  EXPECT_EQ(bob_.count(EventType::waiting), 1u);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "contended"}));
+  let_go(alice_, alice);
+  EXPECT_EQ(bob.heard(), (Heard{"granted"}));
+  EXPECT_EQ(bob_.sent(Operation::claim), 1u) << "the push was enough";
+  EXPECT_GT(bob.ear->token, alice.ear->token);
+}
+
+TEST_F(RemoteClaimTest, AskingFindsTheGrantByItselfWhenThePushIsLost) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  bob_.faults->drop_notices(true);
+  let_go(alice_, alice);
+  EXPECT_TRUE(bob.heard().empty());
+  EXPECT_TRUE(until([&] { return bob.held(); }, lease));
+  EXPECT_GT(bob_.sent(Operation::claim), 1u);
+}
+
+TEST_F(RemoteClaimTest, AskingIsGrantedOnceWhenThePushComesBeforeTheAnswer) {
+  const Wanted alice = hold(alice_);
+  bob_.faults->delay_all(100ms);
+  const Wanted bob = want(bob_);
+  pass(250ms);  // a session and a claim have gone there
+  let_go(alice_, alice);
+  pass(10s);
+  EXPECT_EQ(bob.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, AskingIsGrantedByThePushThoughTheAnswerIsLost) {
+  const Wanted alice = hold(alice_);
+  const Wanted first = want(bob_);  // opens bob's session
+  first.claim->give_up();
+  pass(0s);
+  bob_.faults->lose_next_reply(Operation::claim);
+  const Wanted bob = want(bob_);
+  let_go(alice_, alice);
+  EXPECT_TRUE(bob.heard().empty()) << "its task waits for the answer";
+  pass(attempt);
+  EXPECT_EQ(bob.heard(), (Heard{"granted"}));
+  EXPECT_TRUE(bob.claim->unsettled()) << "the first request may still arrive";
+}
+
+TEST_F(RemoteClaimTest, AskingKeepsItsPlaceThroughAnOutage) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  bob_.faults->cut();
+  pass(lease / 2);
+  bob_.faults->heal();
+  const Party carol_ = party("carol");
+  const Wanted carol = want(carol_);
+  let_go(alice_, alice);
+  EXPECT_TRUE(until([&] { return bob.held(); }, lease));
+  EXPECT_FALSE(carol.held());
+}
+
+TEST_F(RemoteClaimTest, AskingRepeatsARequestWhoseOutcomeIsUnknownWithTheSameId) {
+  alice_.faults->lose_next_reply(Operation::claim);
+  const Wanted alice = want(alice_);
+  EXPECT_EQ(census().claims, 1u);
+  EXPECT_TRUE(until([&] { return alice.held(); }, 2 * attempt));
+  EXPECT_EQ(census().claims, 1u);
+  EXPECT_EQ(alice_.context->telemetry.store_claims, 1u);
+}
+
+TEST_F(RemoteClaimTest, AskingGiveUpLeavesTheQueue) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  EXPECT_EQ(view().waiters.size(), 1u);
+  bob.claim->give_up();
+  pass(0s);
+  EXPECT_EQ(view().waiters.size(), 0u);
+  EXPECT_EQ(tasks(bob_), 0u);
+  let_go(alice_, alice);
+  pass(lease);
+  EXPECT_TRUE(bob.heard().empty());
+  EXPECT_EQ(census().tombstones, 0u) << "every request was answered: nothing can come late";
+}
+
+TEST_F(RemoteClaimTest, AskingLetGoIsAsGiveUp) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  let_go(bob_, bob);
+  EXPECT_EQ(view().waiters.size(), 0u);
+  EXPECT_EQ(tasks(bob_), 0u);
+}
+
+TEST_F(RemoteClaimTest, AskingGiveUpBeforeASessionIsThereLeavesNothing) {
+  alice_.faults->delay_all(1s);
+  const Wanted alice = want(alice_);
+  alice.claim->give_up();
+  pass(10s);
+  EXPECT_EQ(alice_.sent(Operation::claim), 0u);
+  EXPECT_EQ(tasks(alice_), 0u);
+  EXPECT_TRUE(alice.heard().empty());
+}
+
+// The request may be under way when its caller gives up: the store refuses it when it comes.
+TEST_F(RemoteClaimTest, AskingGiveUpWithAnUnsettledRequestLeavesATombstone) {
+  hold(bob_).claim->give_up();
+  pass(0s);
+  const Wanted first = hold(alice_);  // opens alice's session
+  let_go(alice_, first);
+  alice_.faults->lose_next_reply(Operation::claim);
+  const Wanted alice = want(alice_);
+  EXPECT_EQ(census().claims, 1u) << "granted, unknown to her";
+  alice.claim->give_up();
+  pass(2 * attempt);
+  EXPECT_EQ(census().claims, 0u);
+  EXPECT_EQ(census().tombstones, 1u);
+  EXPECT_EQ(tasks(alice_), 0u);
+  EXPECT_EQ(alice_.context->telemetry.undone, 1u);
+  EXPECT_EQ(alice_.count(EventType::undone), 1u);
+  EXPECT_TRUE(alice.heard().empty());
+}
+
+TEST_F(RemoteClaimTest, AClaimThatArrivesAfterItsUndoIsRefused) {
+  const Wanted first = hold(alice_);
+  let_go(alice_, first);
+  alice_.faults->delay_all(attempt + 5s);  // longer than she listens
+  const Wanted alice = want(alice_);
+  alice_.faults->delay_all(0s);
+  alice.claim->give_up();
+  pass(attempt + 1s);
+  EXPECT_EQ(tasks(alice_), 0u) << "withdrawn before it arrived";
+  EXPECT_EQ(census().claims, 0u);
+  pass(lease);
+  EXPECT_EQ(census().claims, 0u);
+  const Wanted bob = hold(bob_);
+}
+
+TEST_F(RemoteClaimTest, AskingWhoseSessionIsLostAsksAgainInANewOneWithANewId) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  const std::string before = view().waiters.at(0).claim;
+  bob_.faults->cut();
+  pass(lease);
+  EXPECT_TRUE(view().waiters.empty());
+  bob_.faults->heal();
+  ASSERT_TRUE(until([&] { return bob_.sent(Operation::open_session) > 1 && view().waiters.size() == 1; }, 2 * lease));
+  EXPECT_NE(view().waiters.at(0).claim, before);
+  EXPECT_TRUE(bob.heard().empty()) << "nobody needs to know";
+  let_go(alice_, alice);
+  EXPECT_EQ(bob.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, AskingThatIsToldLostByTheStoreAsksAgainAtOnce) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  expire(bob_);
+  ASSERT_TRUE(until([&] { return view().waiters.size() == 1; }, lease));
+  let_go(alice_, alice);
+  EXPECT_TRUE(until([&] { return bob.held(); }, lease));
+}
+
+TEST_F(RemoteClaimTest, AskingFailsWhenNoSessionCanBeOpened) {
+  alice_.faults->cut();
+  const Wanted alice = want(alice_);
+  EXPECT_TRUE(until([&] { return !alice.heard().empty(); }, 3 * timeout));
+  EXPECT_EQ(alice.heard(), (Heard{"failed"}));
+  EXPECT_EQ(alice.ear->error.code, Errc::store_unavailable);
+  EXPECT_EQ(tasks(alice_), 0u);
+}
+
+TEST_F(RemoteClaimTest, AskingThatIsTakenAwayIsOverAndToldSo) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  revoke(true, true);
+  EXPECT_EQ(bob.heard(), (Heard{"failed"}));
+  EXPECT_EQ(bob.ear->error.code, Errc::lost);
+  EXPECT_EQ(tasks(bob_), 0u);
+}
+
+TEST_F(RemoteClaimTest, AskingThatIsTakenAwayFindsOutThoughTheNoticeIsLost) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  bob_.faults->drop_notices(true);
+  revoke(true, true);
+  EXPECT_TRUE(until([&] { return !bob.heard().empty(); }, lease));
+  EXPECT_EQ(bob.ear->error.code, Errc::lost);
+  EXPECT_EQ(census().claims, 1u);
+}
+
+// a try
+
+TEST_F(RemoteClaimTest, ATryThatFindsTheLockTakenIsBusyAndLeavesNothing) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_, false);
+  EXPECT_EQ(bob.heard(), (Heard{"failed"}));
+  EXPECT_EQ(bob.ear->error.code, Errc::busy);
+  EXPECT_EQ(census().claims, 1u);
+  EXPECT_EQ(census().tombstones, 0u);
+}
+
+TEST_F(RemoteClaimTest, ATryAsksAgainWhenAnAnswerWasLost) {
+  alice_.faults->lose_next_reply(Operation::claim);
+  const Wanted alice = want(alice_, false);
+  EXPECT_TRUE(until([&] { return alice.held(); }, 2 * attempt));
+}
+
+TEST_F(RemoteClaimTest, ATryIsNotPatientForEver) {
+  hold(alice_).claim->give_up();
+  pass(0s);
+  alice_.faults->refuse(true);
+  const Time began = now();
+  const Wanted alice = want(alice_, false);
+  EXPECT_TRUE(until([&] { return !alice.heard().empty(); }, 10 * timeout));
+  EXPECT_EQ(alice.ear->error.code, Errc::store_unavailable);
+  EXPECT_LE(now() - began, 3 * timeout);
+}
+
+// held
+
+TEST_F(RemoteClaimTest, HeldLetGoWithdrawsAndSettles) {
+  const Wanted alice = hold(alice_);
+  const auto settled = let_go(alice_, alice);
+  EXPECT_TRUE(settled->outcome.value());
+  EXPECT_EQ(census().claims, 0u);
+  EXPECT_EQ(tasks(alice_), 0u);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, HeldLetGoAsFailedKeepsTheLockShut) {
+  const Wanted alice = hold(alice_, 10s);
+  let_go(alice_, alice, Ending::failed);
+  const Wanted bob = want(bob_);
+  pass(10s - 1ns);
+  EXPECT_FALSE(bob.held());
+  EXPECT_TRUE(until([&] { return bob.held(); }, 2s));
+}
+
+TEST_F(RemoteClaimTest, HeldLetGoCleanlyDoesNotKeepTheLockShut) {
+  const Wanted alice = hold(alice_, 10s);
+  let_go(alice_, alice);
+  EXPECT_TRUE(want(bob_).held());
+}
+
+TEST_F(RemoteClaimTest, HeldWhoseSessionIsLostIsOverAndToldSoAtTheDeadline) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->cut();
+  const Duration certain = alice.ear->validity->remaining();
+  pass(certain - 1ns);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+  pass(1ns);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+  alice_.faults->heal();
+  pass(lease);
+  EXPECT_EQ(tasks(alice_), 0u);
+  EXPECT_EQ(alice.heard().size(), 2u);
+  EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(RemoteClaimTest, HeldThatIsTakenAwayIsToldAtOnce) {
+  const Wanted alice = hold(alice_);
+  revoke(true);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+  EXPECT_EQ(tasks(alice_), 0u);
+}
+
+TEST_F(RemoteClaimTest, HeldThatIsTakenAwayFindsOutByTheNextRenewalThoughTheNoticeIsLost) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->drop_notices(true);
+  revoke(true);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+  pass(lease / 3);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+}
+
+TEST_F(RemoteClaimTest, HeldHearsOfContentionAndRevocationByANotice) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  revoke(false);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "contended", "release requested"}));
+}
+
+TEST_F(RemoteClaimTest, HeldHearsOfContentionAndRevocationByTheNextRenewalThoughTheNoticeIsLost) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->drop_notices(true);
+  const Wanted bob = want(bob_);
+  revoke(false);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+  pass(lease / 3);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "contended", "release requested"}));
+}
+
+TEST_F(RemoteClaimTest, HeldLooksAgainWhenTheLookItselfFails) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->drop_notices(true);
+  revoke(false);
+  alice_.faults->lose_next_request(Operation::look);
+  EXPECT_TRUE(until([&] { return alice.heard().size() > 1; }, lease)) << "the change number moves only once";
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "release requested"}));
+}
+
+// The store grants it and is asked to revoke it, while the grant has not reached us yet; and so is the renewal that tells
+// of the change.
+TEST_F(RemoteClaimTest, HeldHearsOfARevocationThatCameBeforeItsGrant) {
+  hold(alice_).claim->give_up();
+  pass(lease / 3 - 1s);
+  alice_.faults->lose_next_reply(Operation::claim);
+  const Wanted alice = want(alice_);
+  revoke(false);
+  EXPECT_TRUE(alice.heard().empty()) << "she does not know yet that she holds it";
+  EXPECT_TRUE(until([&] { return alice.heard().size() == 2; }, lease));
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "release requested"}));
+}
+
+TEST_F(RemoteClaimTest, HeldHearsOfContentionThatFollowedItsGrantAtOnce) {
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  const Party carol_ = party("carol");
+  bob_.process.pause();  // so that he hears both in one go
+  let_go(alice_, alice);
+  const Wanted carol = want(carol_);
+  bob_.process.resume();
+  pass(0s);
+  EXPECT_EQ(bob.heard(), (Heard{"granted", "contended"}));
+}
+
+TEST_F(RemoteClaimTest, HeldShowsTheLabelOfWhoeverHasItNow) {
+  const Wanted alice = want(alice_, true, 0s, "nightly");
+  EXPECT_EQ(view().holders.at(0).owner.label, "nightly");
+  alice.claim->relabel("weekly");
+  pass(0s);
+  EXPECT_EQ(view().holders.at(0).owner.label, "weekly");
+  alice.claim->relabel("weekly");
+  pass(0s);
+  EXPECT_EQ(alice_.sent(Operation::relabel), 1u);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, HeldIsNotLostWhenALabelCannotBeShown) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->lose_next_request(Operation::relabel);
+  alice.claim->relabel("weekly");
+  pass(lease);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+  const auto settled = let_go(alice_, alice);
+  EXPECT_TRUE(settled->outcome.value());
+}
+
+// leaving
+
+TEST_F(RemoteClaimTest, LeavingGoesOnUntilTheStoreConfirms) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->refuse(true);
+  const auto settled = let_go(alice_, alice);
+  pass(5s);
+  EXPECT_FALSE(settled->outcome);
+  EXPECT_EQ(tasks(alice_), 1u);
+  EXPECT_GT(alice_.sent(Operation::withdraw), 3u);
+  alice_.faults->refuse(false);
+  EXPECT_TRUE(until([&] { return settled->outcome.has_value(); }, 10s));
+  EXPECT_TRUE(*settled->outcome);
+  EXPECT_EQ(tasks(alice_), 0u);
+}
+
+TEST_F(RemoteClaimTest, LeavingWhoseReplyWasLostIsRepeatedAndCountsAsDone) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->lose_next_reply(Operation::withdraw);
+  const auto settled = let_go(alice_, alice);
+  EXPECT_EQ(census().claims, 0u);
+  EXPECT_TRUE(until([&] { return settled->outcome.has_value(); }, 2 * attempt));
+  EXPECT_TRUE(*settled->outcome) << "that it was not there any more is our own doing";
+}
+
+TEST_F(RemoteClaimTest, LeavingThatFindsNothingThereSaysThatItWasLost) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->drop_notices(true);
+  revoke(true);
+  const auto settled = let_go(alice_, alice);
+  EXPECT_EQ(settled->outcome.value().code(), Errc::lost);
+}
+
+TEST_F(RemoteClaimTest, LeavingIsOverWhenTheSessionEndsFirst) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->cut();
+  const auto settled = let_go(alice_, alice);
+  EXPECT_TRUE(until([&] { return settled->outcome.has_value(); }, 2 * lease));
+  EXPECT_EQ(settled->outcome->code(), Errc::outcome_unknown);
+  EXPECT_TRUE(until([&] { return tasks(alice_) == 0; }, lease));
+  pass(lease);
+  EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(RemoteClaimTest, LeavingThatIsTakenAwayIsOver) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->refuse(true);
+  let_go(alice_, alice);
+  revoke(true);
+  alice_.faults->refuse(false);
+  EXPECT_TRUE(until([&] { return tasks(alice_) == 0; }, 10s));
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+}
+
+// over
+
+TEST_F(RemoteClaimTest, OverHearsNothingMore) {
+  const Wanted alice = hold(alice_);
+  let_go(alice_, alice);
+  alice.claim->give_up();
+  alice.claim->relabel("late");
+  alice.claim->let_go(Ending::clean, nullptr);
+  expire(alice_);
+  pass(2 * lease);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+  EXPECT_EQ(census(), store::memory::Census{});
+}
+
+TEST_F(RemoteClaimTest, OverLeavesNoWatchBehind) {
+  const Wanted alice = hold(alice_);
+  EXPECT_EQ(census().watches, 1u);
+  let_go(alice_, alice);
+  EXPECT_EQ(census().watches, 0u);
+}
+
+}  // namespace
+}  // namespace pawl::claim

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+namespace pawl::test {
+
+enum class Exit { quickly, fully };  ///< _exit(), exit()
+
+/// What became of a forked process: its exit code, or one of these.
+inline constexpr int hung = -1;
+inline constexpr int killed = -2;
+
+/// Waits for a child. One that hangs is killed.
+inline int wait_for_child(pid_t child, std::chrono::seconds patience = std::chrono::seconds(60)) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() >= end) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      return hung;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : killed;
+}
+
+/// Forks. The child plays its part, which answers 0 when all is well and otherwise the number of the step that failed.
+inline int in_child(const std::function<int()>& part, Exit how = Exit::quickly) {
+  std::fflush(nullptr);  // or it would be written twice
+  const pid_t child = ::fork();
+  if (child != 0) return wait_for_child(child);
+  int code = 99;
+  try {
+    code = part();
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "in the child: %s\n", exception.what());
+  }
+  if (how == Exit::fully) std::exit(code);
+  ::_exit(code);
+}
+
+}  // namespace pawl::test

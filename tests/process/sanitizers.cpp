@@ -1,0 +1,13 @@
+// How the sanitizers must look at a program that forks while it has threads. Without them nobody asks.
+
+#include <unistd.h>
+
+namespace {
+const pid_t parent = ::getpid();
+}
+
+// A child has the memory of its parent's other threads, but not those threads: all that looks like leaks.
+extern "C" int __lsan_is_turned_off() { return ::getpid() != parent; }
+
+// A child may start threads of its own.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
