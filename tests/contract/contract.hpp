@@ -30,6 +30,10 @@ class Contract : public ::testing::TestWithParam<Line> {
   /// A stretch of time that is short for this world, and long enough for everything that is ready to happen.
   Duration a_moment() const { return world_->virtual_time() ? Duration(1s) : Duration(20ms); }
 
+  /// A lease that a test can wait for, and that survives a machine which stands still for a while: for holds that must
+  /// come through trouble alive.
+  Duration sturdy_lease() const { return 3 * world_->lease(); }
+
   void TearDown() override { EXPECT_EQ(world_->left_behind(), ""); }
 
  private:
@@ -43,17 +47,17 @@ inline std::string line_name(const ::testing::TestParamInfo<Line>& info) { retur
 }  // namespace pawl::contract
 
 /// A fixture for one promise, run for every scheme of every store.
-#define PAWL_CONTRACT(promise)                                                                                     \
-  class promise : public ::pawl::contract::Contract {};                                                            \
-  INSTANTIATE_TEST_SUITE_P(Schemes, promise, ::testing::ValuesIn(::pawl::contract::all_schemes()),                 \
+#define PAWL_CONTRACT(promise)                                                                     \
+  class promise : public ::pawl::contract::Contract {};                                            \
+  INSTANTIATE_TEST_SUITE_P(Schemes, promise, ::testing::ValuesIn(::pawl::contract::all_schemes()), \
                            ::pawl::contract::line_name)
 
 /// The same where threads of the test must block.
-#define PAWL_BLOCKING_CONTRACT(promise)                                                                            \
-  class promise : public ::pawl::contract::Contract {};                                                            \
-  INSTANTIATE_TEST_SUITE_P(Schemes, promise, ::testing::ValuesIn(::pawl::contract::blocking_schemes()),            \
+#define PAWL_BLOCKING_CONTRACT(promise)                                                                 \
+  class promise : public ::pawl::contract::Contract {};                                                 \
+  INSTANTIATE_TEST_SUITE_P(Schemes, promise, ::testing::ValuesIn(::pawl::contract::blocking_schemes()), \
                            ::pawl::contract::line_name)
 
 /// The only way to leave a case out: the scheme declares that it cannot do this.
-#define PAWL_NEEDS(capability)                                                                                     \
+#define PAWL_NEEDS(capability) \
   if (!can().capability) GTEST_SKIP() << can().store << "/" << can().scheme << " declares: not " #capability

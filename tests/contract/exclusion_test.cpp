@@ -138,12 +138,12 @@ TEST_P(Exclusion, WhoeverWasOvertakenCannotReleaseTheNextHolder) {
 TEST_P(Exclusion, AReleaseThatArrivesLateLeavesTheNextHolderAlone) {
   const Actor alice = world().brief_client(), bob = world().client();
   Hold alices = must_acquire(alice, "job");
-  alice.faults().delay_all(3 * world().lease());
+  alice.faults().delay_all(3 * world().lease() / 2);
   Started<Result<void>> releasing = start_release(alice, alices);
   const Hold bobs = must_acquire(bob, "job");
   EXPECT_FALSE(releasing.get());
 
-  world().sleep(4 * world().lease());
+  world().sleep(2 * world().lease());
   const LockView view = world().view("job");
   ASSERT_EQ(view.holders.size(), 1U);
   EXPECT_EQ(view.holders[0].token, bobs.token());

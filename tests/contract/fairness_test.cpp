@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -233,7 +234,8 @@ TEST_P(Fairness, ADeadWaiterAtTheHeadOnlyCostsItsLease) {
   PAWL_NEEDS(fair);
   const Actor alice = world().client(), bob = world().brief_client(), carol = world().client();
   Hold hold = must_acquire(alice, "job");
-  StartedHold bobs = start_acquire(bob, "job", {.wait = world().lease()});
+  std::stop_source stop;
+  StartedHold bobs = start_acquire(bob, "job", {}, stop.get_token());
   ASSERT_TRUE(world().queued("job", 1));
   StartedHold carols = start_acquire(carol, "job");
   ASSERT_TRUE(world().queued("job", 2));
@@ -245,6 +247,7 @@ TEST_P(Fairness, ADeadWaiterAtTheHeadOnlyCostsItsLease) {
   if (world().virtual_time()) {
     EXPECT_LE(world().now() - released, world().lease() + 2ms);
   }
+  stop.request_stop();
   EXPECT_FALSE(bobs.get());
 }
 

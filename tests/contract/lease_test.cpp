@@ -16,9 +16,9 @@ std::size_t renewals(const Actor& actor) { return actor.sent(Operation::renew); 
 }  // namespace
 
 TEST_P(Lease, ALockIsHeldFarLongerThanItsLease) {
-  const Actor alice = world().brief_client(), bob = world().client();
+  const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client();
   const Hold hold = must_acquire(alice, "job");
-  EXPECT_TRUE(world().eventually([&] { return renewals(alice) >= 10; }));
+  EXPECT_TRUE(world().eventually([&] { return renewals(alice) >= 4; }));
   EXPECT_TRUE(hold.valid());
   EXPECT_EQ(hold.state(), HoldState::held);
   EXPECT_EQ(try_acquire(bob, "job").code(), Errc::busy);
@@ -26,12 +26,12 @@ TEST_P(Lease, ALockIsHeldFarLongerThanItsLease) {
 }
 
 TEST_P(Lease, AWaiterKeepsItsSessionAliveForLongerThanItsLease) {
-  const Actor alice = world().client(), bob = world().brief_client();
+  const Actor alice = world().client(), bob = world().client({.lease = sturdy_lease()});
   Hold hold = must_acquire(alice, "job");
   StartedHold bobs = start_acquire(bob, "job");
   ASSERT_TRUE(world().queued("job", 1));
   const std::string place = world().view("job").waiters.at(0).claim;
-  EXPECT_TRUE(world().eventually([&] { return renewals(bob) >= 8; }));
+  EXPECT_TRUE(world().eventually([&] { return renewals(bob) >= 4; }));
   EXPECT_EQ(world().view("job").waiters.at(0).claim, place);
   EXPECT_TRUE(release(alice, hold));
   EXPECT_TRUE(bobs.get());
@@ -39,7 +39,7 @@ TEST_P(Lease, AWaiterKeepsItsSessionAliveForLongerThanItsLease) {
 
 // Scenario: the watchdogs of other libraries pile up, one for each time a lock was taken.
 TEST_P(Lease, AfterAThousandCyclesThereIsStillOneRenewalPerInterval) {
-  const Actor alice = world().brief_client();
+  const Actor alice = world().client({.lease = sturdy_lease()});
   for (int i = 0; i < 1'000; ++i) {
     Hold hold = must_acquire(alice, "job");
     ASSERT_TRUE(release(alice, hold));
@@ -47,12 +47,12 @@ TEST_P(Lease, AfterAThousandCyclesThereIsStillOneRenewalPerInterval) {
   const Hold hold = must_acquire(alice, "job");
   const std::size_t before = renewals(alice);
   const Time began = world().now();
-  const Duration interval = world().lease() / 3;
-  world().sleep(6 * interval);
+  const Duration interval = sturdy_lease() / 3;
+  world().sleep(3 * interval);
   const auto due = static_cast<std::size_t>((world().now() - began) / interval);
   EXPECT_LE(renewals(alice) - before, due + 1);
   if (world().virtual_time()) {
-    EXPECT_EQ(renewals(alice) - before, 6U);
+    EXPECT_EQ(renewals(alice) - before, 3U);
   }
   EXPECT_EQ(alice.metrics().sessions_opened, 1U);
 }
@@ -129,11 +129,11 @@ TEST_P(Lease, ALeaseOutsideTheDeclaredBoundsIsAnInvalidArgument) {
 }
 
 TEST_P(Lease, AFailedRenewalIsRepeatedInTime) {
-  const Actor alice = world().brief_client();
+  const Actor alice = world().client({.lease = sturdy_lease()});
   const Hold hold = must_acquire(alice, "job");
   alice.faults().lose_next_request(Operation::renew);
   EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewal_failures == 1; }));
-  EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewals >= 3; }));
+  EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewals >= 2; }));
   EXPECT_EQ(hold.state(), HoldState::held);
   EXPECT_FALSE(hold.lost().stop_requested());
 }

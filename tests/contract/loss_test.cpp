@@ -57,7 +57,9 @@ TEST_P(Loss, RemainingIsZeroBeforeAnotherCanHold) {
   world().cut(alice);
   ASSERT_TRUE(world().eventually([&] { return bobs.ready() || alices.remaining() == 0s; }));
   EXPECT_EQ(alices.remaining(), 0s);
-  EXPECT_FALSE(bobs.ready());
+  if (world().virtual_time()) {
+    EXPECT_FALSE(bobs.ready());
+  }
   EXPECT_TRUE(bobs.get());
   EXPECT_EQ(alices.remaining(), 0s);
   EXPECT_TRUE(world().eventually([&] { return is_lost(alices); }));
@@ -191,9 +193,9 @@ TEST_P(Loss, MaxHoldPassesTheLockOnInsideTheClientToo) {
 
 TEST_P(Loss, AHoldThatIsReleasedInTimeIsNotLostByMaxHold) {
   const Actor alice = world().client();
-  Hold hold = must_acquire(alice, "job", {.max_hold = 5 * a_moment()});
+  Hold hold = must_acquire(alice, "job", {.max_hold = 20 * a_moment()});
   EXPECT_TRUE(release(alice, hold));
-  world().sleep(10 * a_moment());
+  world().sleep(25 * a_moment());
   EXPECT_FALSE(is_lost(hold));
   EXPECT_EQ(alice.metrics().lost, 0U);
 }

@@ -1,6 +1,7 @@
 #include "tests/contract/schemes.hpp"
 
 #include "tests/support/real_world.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/virtual_world.hpp"
 
 #include <algorithm>
@@ -23,8 +24,15 @@ std::unique_ptr<World> memory_queue_virtual() { return std::make_unique<VirtualW
 std::unique_ptr<World> memory_queue_real() {
   static std::atomic<int> worlds = 0;
   const std::string url = "memory:contract-" + std::to_string(++worlds);
-  return std::make_unique<RealWorld>(RealPlace{url, "queue", 400ms, 500ms});
+  return std::make_unique<RealWorld>(RealPlace{url, "queue", 400ms, 150ms});
 }
+
+#ifdef PAWL_STORE_FILE
+std::unique_ptr<World> file_queue() {
+  const auto folder = std::make_shared<test::TemporaryFolder>();
+  return std::make_unique<RealWorld>(RealPlace{"file://" + folder->path() + "/store", "queue", 400ms, 150ms, folder});
+}
+#endif
 
 }  // namespace
 
@@ -32,6 +40,9 @@ const std::vector<Line>& all_schemes() {
   static const std::vector<Line> table = {
       {"memory_queue_virtual", memory_queue_virtual, false},
       {"memory_queue_real", memory_queue_real, true},
+#ifdef PAWL_STORE_FILE
+      {"file_queue", file_queue, true},
+#endif
   };
   return table;
 }

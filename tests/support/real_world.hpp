@@ -13,8 +13,9 @@ namespace pawl::scene {
 struct RealPlace {
   std::string url;
   std::string scheme;
-  Duration lease;    ///< one that a test can afford to wait for
-  Duration timeout;  ///< for one answer of the store
+  Duration lease;                    ///< one that a test can afford to wait for
+  Duration timeout;                  ///< for one answer of the store
+  std::shared_ptr<void> keeps = {};  ///< lives as long as the world: a folder, a server
 };
 
 /// A store opened by URL through the registry, on real time and real threads. The clients share a few runtimes: so they

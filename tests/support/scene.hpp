@@ -88,8 +88,8 @@ using StartedHold = Started<Result<Hold>>;
 StartedHold start_acquire(const Actor& actor, std::string_view name, AcquireOptions options = {},
                           std::stop_token stop = {});
 /// The same with options of the lock.
-StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::MutexCore>& mutex, AcquireOptions options = {},
-                          std::stop_token stop = {});
+StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::MutexCore>& mutex,
+                          AcquireOptions options = {}, std::stop_token stop = {});
 Result<Hold> acquire(const Actor& actor, std::string_view name, AcquireOptions options = {}, std::stop_token stop = {});
 Result<Hold> try_acquire(const Actor& actor, std::string_view name, AcquireOptions options = {});
 /// Throws pawl::Exception when it is not granted.

@@ -1,0 +1,131 @@
+// Promise: what happens to a client's locks is told in order, and counted.
+
+#include "tests/contract/contract.hpp"
+#include "tests/contract/diary.hpp"
+
+#include <string>
+#include <vector>
+
+namespace pawl::contract {
+
+class Observer : public Contract {
+ protected:
+  /// Waits until that many events were told.
+  std::vector<Event> events(const Diary& diary, std::size_t count) {
+    EXPECT_TRUE(world().eventually([&] { return diary.events().size() >= count; }));
+    return diary.events();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Schemes, Observer, ::testing::ValuesIn(all_schemes()), line_name);
+
+TEST_P(Observer, AQuietLifeIsGrantedAndReleased) {
+  const Diary diary;
+  const Actor alice = world().client(diary.options(30s));
+  Hold hold = must_acquire(alice, "job");
+  world().sleep(a_moment());
+  EXPECT_TRUE(release(alice, hold));
+  const std::vector<Event> told = events(diary, 2);
+  EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::released}));
+  for (const Event& event : told) {
+    EXPECT_EQ(event.name, "job");
+    EXPECT_EQ(event.kind, Kind::mutex);
+    EXPECT_EQ(event.token, hold.token());
+  }
+  EXPECT_GE(told[1].elapsed, a_moment());
+}
+
+TEST_P(Observer, AWaiterIsToldThatItWaitsAndForHowLongItDid) {
+  const Diary diary;
+  const Actor alice = world().client(), bob = world().client(diary.options(30s));
+  Hold hold = must_acquire(alice, "job");
+  StartedHold bobs = start_acquire(bob, "job");
+  ASSERT_EQ(events(diary, 1).at(0).type, EventType::waiting);
+  world().sleep(a_moment());
+  EXPECT_TRUE(release(alice, hold));
+  EXPECT_TRUE(bobs.get());
+  const std::vector<Event> told = events(diary, 2);
+  EXPECT_EQ(told[1].type, EventType::granted);
+  EXPECT_GE(told[1].elapsed, a_moment());
+}
+
+TEST_P(Observer, ALossIsToldWithItsTokenAndASentence) {
+  const Diary diary;
+  const Actor alice = world().client(diary.options(world().lease()));
+  const Hold hold = must_acquire(alice, "job");
+  world().expire(alice);
+  const std::vector<Event> told = events(diary, 2);
+  EXPECT_EQ(told[1].type, EventType::lost);
+  EXPECT_EQ(told[1].token, hold.token());
+  EXPECT_FALSE(told[1].message.empty());
+}
+
+TEST_P(Observer, WhatWasUndoneIsTold) {
+  const Diary diary;
+  const Actor alice = world().client(diary.options(world().lease()));
+  { const Hold opened = must_acquire(alice, "other"); }
+  alice.faults().delay_all(world().lease() / 2);
+  StartedHold alices = start_acquire(alice, "job", {.wait = world().lease() / 10});
+  ASSERT_TRUE(world().eventually([&] { return alice.sent(Operation::claim) == 2; }));
+  alice.faults().delay_all(0s);
+  EXPECT_EQ(alices.get().code(), Errc::timed_out);
+  EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::undone); }));
+}
+
+TEST_P(Observer, LocalPassesAreToldLikeAnyGrant) {
+  const Diary diary;
+  const Actor alice = world().client(diary.options(30s));
+  Hold first = must_acquire(alice, "job");
+  StartedHold next = start_acquire(alice, "job");
+  EXPECT_TRUE(release(alice, first));
+  Hold second = next.get().value();
+  EXPECT_TRUE(release(alice, second));
+  EXPECT_EQ(events(diary, 4).size(), 4U);
+  EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::released, EventType::granted, EventType::released}));
+}
+
+TEST_P(Observer, OutcomesAreCounted) {
+  const Actor alice = world().client(), bob = world().client();
+  Hold hold = must_acquire(alice, "job");
+  EXPECT_FALSE(try_acquire(bob, "job"));
+  EXPECT_FALSE(acquire(bob, "job", {.wait = a_moment()}));
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(acquire(bob, "job", {}, stop.get_token()));
+  EXPECT_TRUE(release(alice, hold));
+
+  const Metrics alices = alice.metrics(), bobs = bob.metrics();
+  EXPECT_EQ(alices.granted, 1U);
+  EXPECT_EQ(alices.released, 1U);
+  EXPECT_EQ(alices.lost, 0U);
+  EXPECT_EQ(alices.store_claims, 1U);
+  EXPECT_EQ(alices.sessions_opened, 1U);
+  EXPECT_EQ(bobs.granted, 0U);
+  EXPECT_EQ(bobs.busy, 1U);
+  EXPECT_EQ(bobs.timed_out, 1U);
+  EXPECT_EQ(bobs.cancelled, 1U);
+}
+
+TEST_P(Observer, FailuresAreCounted) {
+  const Actor alice = world().client();
+  alice.faults().refuse(true);
+  EXPECT_FALSE(acquire(alice, "job"));
+  EXPECT_EQ(alice.metrics().failed, 1U);
+  EXPECT_EQ(alice.metrics().granted, 0U);
+}
+
+TEST_P(Observer, LatenciesAreMeasured) {
+  const Actor alice = world().client(), bob = world().client();
+  Hold hold = must_acquire(alice, "job");
+  StartedHold bobs = start_acquire(bob, "job");
+  ASSERT_TRUE(world().queued("job", 1));
+  world().sleep(a_moment());
+  EXPECT_TRUE(release(alice, hold));
+  EXPECT_TRUE(bobs.get());
+  EXPECT_EQ(alice.metrics().hold.count, 1U);
+  EXPECT_GE(alice.metrics().hold.total, a_moment());
+  EXPECT_EQ(bob.metrics().wait.count, 1U);
+  EXPECT_GE(bob.metrics().wait.total, a_moment());
+  EXPECT_GE(bob.metrics().wait.quantile(0.5), a_moment() / 2);
+}
+
+}  // namespace pawl::contract
