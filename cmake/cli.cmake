@@ -1,6 +1,6 @@
 # The command line: pawl, at the top of the build tree.
 
-file(GLOB cli_sources CONFIGURE_DEPENDS apps/cli/*.cpp)
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS apps/cli/*.cpp)
 if(cli_sources)
   add_executable(pawl-cli ${cli_sources})
   pawl_compile(pawl-cli)

@@ -27,6 +27,9 @@ class Client {
  public:
   /// "memory:NAME" is shared within the process, "memory:" is private.
   static Result<Client> open(std::string_view url, ClientOptions options = {});
+  /// The default store: PAWL_STORE, else file:///var/lib/pawl for root, and file://HOME/.local/state/pawl for others (the
+  /// home that the user database tells, so that cron and a shell meet in one folder).
+  static Result<Client> open(ClientOptions options = {});
   /// Like open(), and throws pawl::Exception.
   explicit Client(std::string_view url, ClientOptions options = {});
 
@@ -43,6 +46,12 @@ class Client {
   Result<std::vector<LockView>> list(std::string_view prefix = {});
   /// Asks the holder to let go (its release_requested() fires), or takes the lock away at once.
   Result<void> revoke(std::string_view name, RevokeOptions options = {}, Kind kind = Kind::mutex);
+
+  /// Which life of the store this is: the first part of every token that it hands out now.
+  Result<std::uint64_t> epoch();
+  /// Begins another life, after a backup was restored: every token from now on is larger than any before. Grants that
+  /// stand keep theirs. Answers the new epoch.
+  Result<std::uint64_t> raise_epoch();
 
   /// Which store this is: the first part of every sequencer.
   std::uint64_t store_id() const noexcept;

@@ -5,6 +5,7 @@
 #include "base/url.hpp"
 #include "lock/client_core.hpp"
 #include "lock/mutex_core.hpp"
+#include "store/default_store.hpp"
 #include "store/registry.hpp"
 
 #include <string>
@@ -64,6 +65,12 @@ Result<Client> Client::open(std::string_view text, ClientOptions options) {
   return Client(lock::make_handle(std::move(*core)));
 }
 
+Result<Client> Client::open(ClientOptions options) {
+  Result<std::string> url = store::default_store_url();
+  if (!url) return url.error();
+  return open(*url, std::move(options));
+}
+
 Mutex Client::mutex(std::string_view name, LockOptions options) {
   return lock::MutexCore::face(ClientCore::mutex(core_, name, options).value());
 }
@@ -86,6 +93,16 @@ Result<std::vector<LockView>> Client::list(std::string_view prefix) {
 Result<void> Client::revoke(std::string_view name, RevokeOptions options, Kind kind) {
   if (auto usable = core_->usable(); !usable) return usable;
   return core_->runtime().block_on(core_->revoke(std::string(name), std::string(options.claim), options.now, kind));
+}
+
+Result<std::uint64_t> Client::epoch() {
+  if (auto usable = core_->usable(); !usable) return usable.error();
+  return core_->runtime().block_on(core_->epoch());
+}
+
+Result<std::uint64_t> Client::raise_epoch() {
+  if (auto usable = core_->usable(); !usable) return usable.error();
+  return core_->runtime().block_on(core_->raise_epoch());
 }
 
 std::uint64_t Client::store_id() const noexcept { return core_->store_id(); }

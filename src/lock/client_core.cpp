@@ -89,9 +89,10 @@ Result<std::shared_ptr<MutexCore>> ClientCore::mutex(const std::shared_ptr<Clien
 
   const MutexCore::Agreed agreed{*scheme, make_bounds(options)};
   const store::LockKey key{Kind::mutex, std::move(*checked)};
+  std::shared_ptr<MutexCore> known;  // let go after the mutex: it may be the last handle, which forgets itself
   const std::lock_guard lock(self->mutex_);
   std::weak_ptr<MutexCore>& place = self->mutexes_[key];
-  if (auto known = place.lock()) {
+  if ((known = place.lock())) {
     if (known->agreed() == agreed) return known;
     return Error{Errc::invalid_argument, "another handle of " + key.name.quoted() +
                                              " in this client has another scheme or other hand-off bounds"};
@@ -137,6 +138,16 @@ awaitable<Result<std::vector<LockView>>> ClientCore::list(std::string prefix) {
   const auto self = shared_from_this();
   if (auto usable = this->usable(); !usable) co_return usable.error();
   co_return co_await scheme_.list(std::move(prefix), patience());
+}
+
+awaitable<Result<std::uint64_t>> ClientCore::epoch() {
+  const auto self = shared_from_this();
+  co_return co_await context_->store->epoch(patience());
+}
+
+awaitable<Result<std::uint64_t>> ClientCore::raise_epoch() {
+  const auto self = shared_from_this();
+  co_return co_await context_->store->raise_epoch(patience());
 }
 
 awaitable<Result<void>> ClientCore::revoke(std::string name, std::string claim, bool now, Kind kind) {

@@ -39,6 +39,8 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   awaitable<Result<void>> check(Sequencer sequencer);
   awaitable<Result<LockView>> inspect(std::string name, Kind kind);
   awaitable<Result<std::vector<LockView>>> list(std::string prefix);
+  awaitable<Result<std::uint64_t>> epoch();
+  awaitable<Result<std::uint64_t>> raise_epoch();
   awaitable<Result<void>> revoke(std::string name, std::string claim, bool now, Kind kind);
   awaitable<Result<void>> close(Duration within);
 

@@ -1,6 +1,9 @@
 #include "store/registry.hpp"
 
 #include "base/lock_name.hpp"
+#ifdef PAWL_STORE_FILE
+#include "store/file/file_store.hpp"
+#endif
 #include "store/memory/memory_store.hpp"
 
 #include <algorithm>
@@ -21,6 +24,9 @@ struct Entry {
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = {
       {{"memory"}, memory::open, {&memory::Queue::declared}},
+#ifdef PAWL_STORE_FILE
+      {{"file"}, file::open, {&file::Queue::declared}},
+#endif
   };
   return entries;
 }

@@ -37,7 +37,8 @@ class Scheme {
   /// The claim's label has changed: it is passed on inside its client. For people only.
   virtual awaitable<Result<void>> relabel(Claim claim, Deadline deadline) = 0;
 
-  /// Notices for this claim go to `waker` until unwatch(). Watch first, then claim.
+  /// Notices for this claim go to `waker` until unwatch(); one that is just being delivered may still arrive after it.
+  /// Watch first, then claim.
   virtual void watch(ClaimId claim, Waker waker) = 0;
   virtual void unwatch(ClaimId claim) = 0;
 

@@ -41,6 +41,12 @@ class Store {
   /// Ends the session; what it still holds counts as failed (lock-delay applies). An unknown session is fine.
   virtual awaitable<Result<void>> close_session(SessionId session, Deadline deadline) = 0;
 
+  /// Which life of the store this is: the first part of every token that it hands out now.
+  virtual awaitable<Result<std::uint64_t>> epoch(Deadline deadline);
+  /// Begins another life, by hand: every later token is larger than any that was handed out before, also by what a
+  /// backup has brought back. Grants that stand keep their tokens. Answers the new epoch.
+  virtual awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline);
+
   /// Null when there is none of that name. Empty name: the default scheme.
   virtual Scheme* scheme(std::string_view name) = 0;
   virtual std::vector<const Capabilities*> schemes() const = 0;

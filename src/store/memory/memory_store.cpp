@@ -2,6 +2,8 @@
 
 #include "fencing/epoch.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -38,6 +40,19 @@ awaitable<Result<void>> MemoryStore::close_session(SessionId session, Deadline) 
   co_return Result<void>();
 }
 
+awaitable<Result<std::uint64_t>> MemoryStore::epoch(Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().epoch();
+}
+
+awaitable<Result<std::uint64_t>> MemoryStore::raise_epoch(Deadline) {
+  const std::uint64_t wall_clock = runtime_.unix_milliseconds();
+  Visit visit(*state_, runtime_);
+  const Result<std::uint64_t> next = fencing::next_epoch(visit.queue().epoch(), wall_clock);
+  if (next) visit.queue().raise_epoch(*next);
+  co_return next;
+}
+
 Scheme* MemoryStore::scheme(std::string_view name) {
   return name.empty() || name == Queue::declared.scheme ? &queue_ : nullptr;
 }
@@ -49,6 +64,22 @@ std::shared_ptr<MemoryState> make_state(base::Runtime& runtime, std::uint64_t ep
   return std::make_shared<MemoryState>(MemoryState::Clock(), random, epoch);
 }
 
+/// The states that have a name.
+struct Named {
+  std::mutex mutex;  // guards the rest
+  std::map<std::string, std::weak_ptr<MemoryState>, std::less<>> states;
+  std::uint64_t last_epoch = 0;
+};
+
+// A child of fork() begins with none: what it has of its parent's are copies that nobody keeps up, and threads that it
+// does not have may have locked them.
+Named& named() {
+  static Named* current = new Named;
+  static const int watching = ::pthread_atfork(nullptr, nullptr, [] { current = new Named; });
+  (void)watching;
+  return *current;
+}
+
 }  // namespace
 
 std::shared_ptr<MemoryState> private_state(base::Runtime& runtime) {
@@ -56,11 +87,8 @@ std::shared_ptr<MemoryState> private_state(base::Runtime& runtime) {
 }
 
 std::shared_ptr<MemoryState> shared_state(std::string_view name, base::Runtime& runtime) {
-  static std::mutex mutex;  // guards both
-  static std::map<std::string, std::weak_ptr<MemoryState>, std::less<>> states;
-  static std::uint64_t last_epoch = 0;
-
-  std::lock_guard lock(mutex);
+  auto& [mutex, states, last_epoch] = named();
+  const std::lock_guard lock(mutex);
   std::erase_if(states, [](const auto& entry) { return entry.second.expired(); });
   const auto found = states.find(name);
   if (found != states.end()) {

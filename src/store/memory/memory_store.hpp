@@ -23,6 +23,8 @@ class MemoryStore final : public Store {
   awaitable<Result<SessionGrant>> open_session(SessionRequest request, Deadline deadline) override;
   awaitable<Result<Renewal>> renew(SessionId session, Deadline deadline) override;
   awaitable<Result<void>> close_session(SessionId session, Deadline deadline) override;
+  awaitable<Result<std::uint64_t>> epoch(Deadline deadline) override;
+  awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline) override;
   Scheme* scheme(std::string_view name) override;
   std::vector<const Capabilities*> schemes() const override { return {&Queue::declared}; }
 

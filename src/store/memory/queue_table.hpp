@@ -55,6 +55,10 @@ class QueueTable {
   /// Grants what has become free, also by the end of a lock-delay, and forgets the locks that nobody uses.
   void settle(Time now);
 
+  std::uint64_t epoch() const { return epoch_; }
+  /// For the grants to come.
+  void raise_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+
   std::size_t locks() const { return locks_.size(); }
   std::size_t claims() const { return claims_.size(); }
 
@@ -106,7 +110,7 @@ class QueueTable {
 
   Sessions& sessions_;
   std::vector<Mail>& mail_;
-  const std::uint64_t epoch_;
+  std::uint64_t epoch_;
   std::uint64_t counter_ = 0;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t last_number_ = 0;

@@ -1,0 +1,207 @@
+#include "store/file/environment.hpp"
+
+#include "base/lock_name.hpp"
+#include "base/threads.hpp"
+#include "store/file/listener.hpp"
+#include "store/file/mail.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace pawl::store::file {
+
+namespace {
+
+using End = Environment::Attempt::End;
+
+constexpr Duration look_every = std::chrono::milliseconds(5);
+
+/// Lets go on every way out.
+class Inside {
+ public:
+  explicit Inside(WriterMutex& mutex) : mutex_(mutex) {}
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { mutex_.unlock(); }
+
+ private:
+  WriterMutex& mutex_;
+};
+
+}  // namespace
+
+Environment::Environment(Folder folder, Gate gate, TokenFile tokens, Database database)
+    : folder_(std::move(folder)),
+      gate_(std::move(gate)),
+      tokens_(std::move(tokens)),
+      database_(std::move(database)),
+      generation_(base::fork_generation()),
+      pid_(::getpid()),
+      sender_(open_sender()) {}
+
+Environment::~Environment() = default;
+
+bool Environment::inherited() const { return base::fork_generation() != generation_; }
+
+/// Asks the kernel once in a while: a deletion is an accident, and a renewal would notice it as well.
+bool Environment::deleted(Time now) {
+  if (now < next_look_.load(std::memory_order_relaxed)) return false;
+  if (gate_.gone()) return true;
+  next_look_.store(now + look_every, std::memory_order_relaxed);
+  return false;
+}
+
+bool Environment::gone(bool thorough) const { return gate_.gone() || (thorough && !folder_.still_there()); }
+
+Environment::Attempt Environment::attempt(const Work& work, base::Runtime& runtime, Duration patience) {
+  if (deleted(runtime.now())) {
+    return {End::gone, {Errc::lost, fmt::format("the store's folder \"{}\" was deleted", base::printable(folder_.path()))}};
+  }
+  WriterMutex& mutex = gate_.mutex();
+  if (!mutex.lock_within(patience, pid_)) return {End::busy, no_entry()};
+  std::vector<Letter> letters;
+  Attempt attempt;
+  {
+    const Inside inside(mutex);
+    attempt = transact(work, runtime.now(), letters);  // the clock is read inside: requests see it in their order
+  }
+  if (attempt.end == End::done) send(letters);
+  return attempt;
+}
+
+Environment::Attempt Environment::transact(const Work& work, Time now, std::vector<Letter>& letters) {
+  Transaction transaction(database_);
+  Tables tables(transaction, now, gate_);
+  tables.sweep();
+  work(tables);
+  tables.save();
+  const Counters& counters = tables.counters();
+  const std::uint64_t left = counters.reserved - counters.last_token;
+  const int fault = transaction.commit();
+  if (fault == 0) {
+    low_on_tokens_ = left < token_block / 2;
+    letters = std::move(tables.letters());
+    return {};
+  }
+  if (fault == Transaction::out_of_tokens) return {End::out_of_tokens, {}};
+  Error error = describe_fault(fault, database_.shown());
+  if (transaction.panicked() || fault == MDB_PANIC) {
+    if (transaction.panicked()) error.code = Errc::outcome_unknown;
+    if (auto again = database_.reopen(); !again) error = again.error();
+  }
+  return {End::failed, std::move(error)};
+}
+
+Error Environment::no_entry() const {
+  return {Errc::store_unavailable,
+          fmt::format("\"{}\": {}", base::printable(folder_.path()), describe_writer(gate_.mutex().writer()))};
+}
+
+Result<void> Environment::change_counters(const std::function<void(Counters&)>& change, Duration patience) {
+  if (!gate_.mutex().lock_within(patience, pid_)) return no_entry();
+  const Inside inside(gate_.mutex());
+  Transaction transaction(database_);
+  Ledger ledger(transaction);
+  change(ledger.counters());
+  ledger.save();
+  const int fault = transaction.commit();
+  return fault == 0 ? Result<void>() : describe_fault(fault, database_.shown());
+}
+
+Result<TokenMark> Environment::raise_mark(base::Runtime& runtime, bool new_epoch) {
+  const Result<std::optional<TokenMark>> found = tokens_.read();
+  if (!found) return found.error();
+  if (!*found || tokens_.gone()) {
+    return Error{Errc::store_unavailable, fmt::format("\"{}\" was deleted: end all that use the folder, then start again",
+                                                      base::printable(folder_.shown("tokens")))};
+  }
+  TokenMark next = **found;
+  next.mark += token_block;
+  if (new_epoch) {
+    const Result<std::uint64_t> epoch = fencing::next_epoch(next.epoch.epoch, runtime.unix_milliseconds());
+    if (!epoch) return epoch.error();
+    next.epoch.epoch = *epoch;
+  }
+  if (auto written = tokens_.write(next); !written) return written.error();
+  return next;
+}
+
+Result<std::uint64_t> Environment::reserve_tokens(base::Runtime& runtime, bool new_epoch, Duration patience) {
+  const std::lock_guard one_at_a_time(reserve_mutex_);
+  if (const auto other = gate_.try_take(Gate::Right::reserve_tokens)) {
+    return Error{Errc::busy, fmt::format("process {} is just reserving tokens", other->pid)};
+  }
+  const Result<TokenMark> next = raise_mark(runtime, new_epoch);
+  gate_.give_back(Gate::Right::reserve_tokens);
+  reserving_ = false;
+  if (!next) return next.error();
+  const auto note = [&next](Counters& counters) {
+    if (next->epoch.epoch < counters.epoch) return;  // somebody has raised it once more
+    if (next->epoch.epoch > counters.epoch) counters.last_token = next->mark - token_block;
+    counters.epoch = next->epoch.epoch;
+    counters.reserved = std::max(counters.reserved, next->mark);
+  };
+  if (auto noted = change_counters(note, patience); !noted) return noted.error();
+  return next->epoch.epoch;
+}
+
+void Environment::watch(ClaimId claim, Waker waker) {
+  auto shared = std::make_shared<const Waker>(std::move(waker));
+  const std::lock_guard lock(mutex_);
+  watches_.insert_or_assign(claim, std::move(shared));
+}
+
+void Environment::unwatch(ClaimId claim) {
+  std::shared_ptr<const Waker> last;  // what it captured is destroyed without the mutex
+  const std::lock_guard lock(mutex_);
+  const auto found = watches_.find(claim);
+  if (found == watches_.end()) return;
+  last = std::move(found->second);
+  watches_.erase(found);
+}
+
+void Environment::deliver(ClaimId claim, const Notice& notice) {
+  std::shared_ptr<const Waker> waker;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = watches_.find(claim);
+    if (found != watches_.end()) waker = found->second;
+  }
+  if (waker) (*waker)(notice);
+}
+
+void Environment::wake_all() {
+  std::vector<std::shared_ptr<const Waker>> wakers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [claim, waker] : watches_) wakers.push_back(waker);
+  }
+  for (const auto& waker : wakers) (*waker)({.what = Notice::What::look_again});
+}
+
+void Environment::send(const std::vector<Letter>& letters) {
+  for (const Letter& letter : letters) {
+    if (letter.process == process_) {
+      deliver(letter.to, letter.notice);
+    } else {
+      send_letter(sender_, folder_, gate_, letter);
+    }
+  }
+}
+
+Result<std::shared_ptr<Listener>> Environment::listener(base::Runtime& runtime) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(listeners_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Listener>& place = listeners_[&runtime];
+  if (auto known = place.lock()) return known;
+  Result<std::shared_ptr<Listener>> made = Listener::open(shared_from_this(), runtime);
+  if (made) place = *made;
+  return made;
+}
+
+}  // namespace pawl::store::file

@@ -1,0 +1,114 @@
+#pragma once
+
+#include "base/runtime.hpp"
+#include "store/file/folder.hpp"
+#include "store/file/gate.hpp"
+#include "store/file/tables.hpp"
+#include "store/file/token_file.hpp"
+#include "store/file/transaction.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace pawl::store::file {
+
+class Listener;
+
+/// Everything of one folder that one process has open: one of it per process and folder, whatever the number of clients.
+/// Limit:   after fork() the child must not touch it; its destructor does nothing there.
+/// Threads: all.
+class Environment : public std::enable_shared_from_this<Environment> {
+ public:
+  /// How an attempt ended.
+  struct Attempt {
+    enum class End : std::uint8_t {
+      done,
+      busy,           ///< somebody else is at it: not done
+      out_of_tokens,  ///< not done: reserve_tokens(), then again
+      gone,           ///< the folder was deleted or replaced
+      failed,         ///< see the error
+    } end = End::done;
+    Error error = {};
+  };
+
+  /// The one of this process, opened if need be. May block on the disk: never on the executor.
+  /// Errors: `busy` = somebody else is just opening the folder, the sentence says who; try again.
+  static Result<std::shared_ptr<Environment>> open(const FolderOptions& options, base::Runtime& runtime, Deadline deadline);
+
+  Environment(Folder folder, Gate gate, TokenFile tokens, Database database);
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment();
+
+  /// One transaction: sweeps, runs `work`, commits, sends the letters. `patience`: how long to sleep for the writer's
+  /// mutex; 0: a few microseconds of trying. `work` may run several times and must only touch the tables and its answer.
+  using Work = std::function<void(Tables&)>;
+  Attempt attempt(const Work& work, base::Runtime& runtime, Duration patience);
+
+  /// Are they so few that it is time to reserve more? True for one caller at a time: it must call reserve_tokens().
+  bool must_reserve() { return low_on_tokens_ && !reserving_.exchange(true); }
+  /// Writes a higher mark to the disk, and a new epoch if that is wanted; answers the epoch. Blocks: never on the executor.
+  /// Errors: `busy` = somebody else is just at it; try again.
+  Result<std::uint64_t> reserve_tokens(base::Runtime& runtime, bool new_epoch, Duration patience);
+
+  const Folder& folder() const { return folder_; }
+  const Gate& gate() const { return gate_; }
+  ProcessKey process() const { return process_; }
+  std::uint64_t store_id() const { return store_id_; }
+  /// Was it deleted, moved or replaced under us? `thorough`: looks at the path, too.
+  bool gone(bool thorough) const;
+  /// Did this process fork off from the one that opened it?
+  bool inherited() const;
+
+  /// Notices for the claim go to the waker. One that is under way may still arrive after unwatch().
+  void watch(ClaimId claim, Waker waker);
+  void unwatch(ClaimId claim);
+  /// A notice for one of ours.
+  void deliver(ClaimId claim, const Notice& notice);
+  /// Letters were lost: everybody looks again.
+  void wake_all();
+
+  /// The one of this runtime.
+  Result<std::shared_ptr<Listener>> listener(base::Runtime& runtime);
+
+ private:
+  friend class Opening;
+  /// In a transaction of its own, without a sweep: that may need tokens.
+  Result<void> change_counters(const std::function<void(Counters&)>& change, Duration patience);
+  Attempt transact(const Work& work, Time now, std::vector<Letter>& letters);
+  void send(const std::vector<Letter>& letters);
+  Error no_entry() const;
+  bool deleted(Time now);
+  Result<TokenMark> raise_mark(base::Runtime& runtime, bool new_epoch);
+
+  Folder folder_;
+  Gate gate_;
+  TokenFile tokens_;
+  Database database_;
+  const std::uint64_t generation_;
+  const pid_t pid_;
+  ProcessKey process_ = 0;
+  std::uint64_t store_id_ = 0;
+  Fd sender_;
+
+  std::atomic<Time> next_look_{Time::min()};
+  std::mutex reserve_mutex_;  // one reservation at a time in this process
+  std::atomic<bool> low_on_tokens_{false};
+  std::atomic<bool> reserving_{false};
+
+  std::mutex mutex_;  // guards all below
+  std::unordered_map<ClaimId, std::shared_ptr<const Waker>> watches_;
+  std::unordered_map<base::Runtime*, std::weak_ptr<Listener>> listeners_;
+};
+
+/// How many tokens are reserved at a time.
+inline constexpr std::uint64_t token_block = 10'000;
+
+}  // namespace pawl::store::file

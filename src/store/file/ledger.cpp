@@ -1,0 +1,177 @@
+#include "store/file/ledger.hpp"
+
+#include <algorithm>
+
+namespace pawl::store::file {
+
+namespace {
+
+std::uint64_t nanoseconds(Time time) { return static_cast<std::uint64_t>(time.time_since_epoch().count()); }
+
+Key counters_key() { return Key('a'); }
+Key session_key(SessionId id) { return Key('s').id(id); }
+Key process_key(ProcessKey process, SessionId session) { return Key('y').number(process).id(session); }
+Key lock_record_key(std::string_view lock) { return Key('l').text(lock); }
+Key waiter_key(std::uint64_t lock, std::uint64_t ticket) { return Key('q').number(lock).number(ticket); }
+Key queue_prefix(std::uint64_t lock) { return Key('q').number(lock); }
+Key place_key(SessionId session, ClaimId claim) { return Key('x').id(session).id(claim); }
+Key end_key(Time time, SessionId session) { return Key('d').number(nanoseconds(time)).text("s").id(session); }
+Key end_key(Time time, std::string_view lock) { return Key('d').number(nanoseconds(time)).text("l").text(lock); }
+Key copy_of(std::string_view key) { return Key(key.front()).text(key.substr(1)); }
+
+template <class IdType>
+IdType id_in(std::string_view key, std::size_t at) {
+  return {number_in(key, at), number_in(key, at + 8)};
+}
+
+std::optional<ClaimRecord> as_claim(const std::optional<Transaction::Entry>& entry) {
+  if (!entry) return std::nullopt;
+  return unpack_claim(entry->value);
+}
+
+}  // namespace
+
+Ledger::Ledger(Transaction& transaction) : transaction_(transaction) {
+  if (const auto bytes = transaction_.get(counters_key())) saved_ = counters_ = Counters::unpack(*bytes);
+}
+
+void Ledger::save() {
+  if (counters_ != saved_) transaction_.put(counters_key(), counters_.bytes());
+}
+
+bool Ledger::has_session(SessionId id) { return transaction_.get(session_key(id)).has_value(); }
+
+std::optional<SessionRecord> Ledger::session(SessionId id) {
+  const auto bytes = transaction_.get(session_key(id));
+  if (!bytes) return std::nullopt;
+  return SessionRecord::unpack(*bytes);
+}
+
+void Ledger::add_session(SessionId id, const SessionRecord& record) {
+  put_session(id, record);
+  transaction_.put(process_key(record.process, id), {});
+  add_end(end_key(record.ends, id), record.ends);
+}
+
+void Ledger::put_session(SessionId id, const SessionRecord& record) { transaction_.put(session_key(id), record.pack()); }
+
+void Ledger::move_end(SessionId id, SessionRecord& record, Time ends) {
+  transaction_.erase(end_key(record.ends, id));
+  record.ends = ends;
+  add_end(end_key(ends, id), ends);
+  put_session(id, record);
+}
+
+void Ledger::erase_session(SessionId id, const SessionRecord& record) {
+  transaction_.erase(end_key(record.ends, id));
+  transaction_.erase(process_key(record.process, id));
+  transaction_.erase(session_key(id));
+}
+
+std::vector<SessionId> Ledger::sessions_of(ProcessKey process) {
+  std::vector<SessionId> ids;
+  const Key prefix = Key('y').number(process);
+  for (auto entry = transaction_.first(prefix); entry; entry = transaction_.after(copy_of(entry->key), prefix.view())) {
+    ids.push_back(id_in<SessionId>(entry->key, 9));
+  }
+  return ids;
+}
+
+std::vector<ProcessKey> Ledger::processes() {
+  std::vector<ProcessKey> all;
+  const Key prefix('y');
+  auto entry = transaction_.first(prefix);
+  while (entry) {
+    all.push_back(number_in(entry->key, 1));
+    const SessionId last{~std::uint64_t{0}, ~std::uint64_t{0}};
+    entry = transaction_.after(process_key(all.back(), last), prefix.view());
+  }
+  return all;
+}
+
+std::optional<LockRecord> Ledger::lock(std::string_view key) {
+  const auto bytes = transaction_.get(lock_record_key(key));
+  if (!bytes) return std::nullopt;
+  return LockRecord::unpack(*bytes);
+}
+
+void Ledger::put_lock(std::string_view key, const LockRecord& record) {
+  transaction_.put(lock_record_key(key), record.pack());
+}
+
+void Ledger::erase_lock(std::string_view key) { transaction_.erase(lock_record_key(key)); }
+
+void Ledger::add_shut(std::string_view key, Time until) { add_end(end_key(until, key), until); }
+
+void Ledger::for_each_lock(const std::function<void(const LockRecord&)>& see) {
+  const Key prefix('l');
+  auto entry = transaction_.first(prefix);
+  while (entry) {
+    const Key key = copy_of(entry->key);  // `see` may look at other records
+    see(LockRecord::unpack(entry->value));
+    entry = transaction_.after(key, prefix.view());
+  }
+}
+
+std::optional<ClaimRecord> Ledger::waiter(std::uint64_t lock, std::uint64_t ticket) {
+  const auto bytes = transaction_.get(waiter_key(lock, ticket));
+  if (!bytes) return std::nullopt;
+  return unpack_claim(*bytes);
+}
+
+void Ledger::put_waiter(std::uint64_t lock, const ClaimRecord& record) {
+  transaction_.put(waiter_key(lock, record.ticket), pack(record));
+}
+
+void Ledger::erase_waiter(std::uint64_t lock, std::uint64_t ticket) { transaction_.erase(waiter_key(lock, ticket)); }
+
+std::optional<ClaimRecord> Ledger::first_waiter(std::uint64_t lock) {
+  return as_claim(transaction_.first(queue_prefix(lock)));
+}
+
+std::optional<ClaimRecord> Ledger::waiter_before(std::uint64_t lock, std::uint64_t ticket) {
+  return as_claim(transaction_.before(waiter_key(lock, ticket), queue_prefix(lock).view()));
+}
+
+std::optional<ClaimRecord> Ledger::waiter_behind(std::uint64_t lock, std::uint64_t ticket) {
+  return as_claim(transaction_.after(waiter_key(lock, ticket), queue_prefix(lock).view()));
+}
+
+std::optional<ClaimPlace> Ledger::place(SessionId session, ClaimId claim) {
+  const auto bytes = transaction_.get(place_key(session, claim));
+  if (!bytes) return std::nullopt;
+  return ClaimPlace::unpack(*bytes);
+}
+
+void Ledger::put_place(SessionId session, ClaimId claim, const ClaimPlace& place) {
+  transaction_.put(place_key(session, claim), place.pack());
+}
+
+void Ledger::erase_place(SessionId session, ClaimId claim) { transaction_.erase(place_key(session, claim)); }
+
+std::vector<std::pair<ClaimId, ClaimPlace>> Ledger::places_of(SessionId session) {
+  std::vector<std::pair<ClaimId, ClaimPlace>> places;
+  const Key prefix = Key('x').id(session);
+  for (auto entry = transaction_.first(prefix); entry; entry = transaction_.after(copy_of(entry->key), prefix.view())) {
+    places.emplace_back(id_in<ClaimId>(entry->key, 17), ClaimPlace::unpack(entry->value));
+  }
+  return places;
+}
+
+void Ledger::add_end(const Key& key, Time time) {
+  transaction_.put(key, {});
+  counters_.first_end = std::min(counters_.first_end, time);
+}
+
+std::optional<Ledger::Ended> Ledger::take_ended(Time now) {
+  if (counters_.first_end > now) return std::nullopt;
+  const auto entry = transaction_.first(Key('d'));
+  counters_.first_end = entry ? Time(Duration(number_in(entry->key, 1))) : Time::max();
+  if (counters_.first_end > now) return std::nullopt;
+  const Key key = copy_of(entry->key);
+  transaction_.erase(key);
+  if (key.view()[9] == 's') return Ended{.session = id_in<SessionId>(key.view(), 10)};
+  return Ended{.lock = std::string(key.view().substr(10))};
+}
+
+}  // namespace pawl::store::file

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "store/file/records.hpp"
+#include "store/file/transaction.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace pawl::store::file {
+
+/// The records of one transaction, with their types and their indexes, and without rules. Every call costs O(log n).
+class Ledger {
+ public:
+  explicit Ledger(Transaction& transaction);
+
+  Transaction& transaction() { return transaction_; }
+  /// Written by save().
+  Counters& counters() { return counters_; }
+  void save();
+
+  bool has_session(SessionId id);
+  std::optional<SessionRecord> session(SessionId id);
+  void add_session(SessionId id, const SessionRecord& record);
+  /// Its end has not changed.
+  void put_session(SessionId id, const SessionRecord& record);
+  void move_end(SessionId id, SessionRecord& record, Time ends);
+  void erase_session(SessionId id, const SessionRecord& record);
+  std::vector<SessionId> sessions_of(ProcessKey process);
+  /// Every process that has a session.
+  std::vector<ProcessKey> processes();
+
+  std::optional<LockRecord> lock(std::string_view key);
+  void put_lock(std::string_view key, const LockRecord& record);
+  void erase_lock(std::string_view key);
+  /// The lock's delay ends then.
+  void add_shut(std::string_view key, Time until);
+  /// Calls `see` for every lock.
+  void for_each_lock(const std::function<void(const LockRecord&)>& see);
+
+  std::optional<ClaimRecord> waiter(std::uint64_t lock, std::uint64_t ticket);
+  void put_waiter(std::uint64_t lock, const ClaimRecord& record);
+  void erase_waiter(std::uint64_t lock, std::uint64_t ticket);
+  std::optional<ClaimRecord> first_waiter(std::uint64_t lock);
+  std::optional<ClaimRecord> waiter_before(std::uint64_t lock, std::uint64_t ticket);
+  std::optional<ClaimRecord> waiter_behind(std::uint64_t lock, std::uint64_t ticket);
+
+  std::optional<ClaimPlace> place(SessionId session, ClaimId claim);
+  void put_place(SessionId session, ClaimId claim, const ClaimPlace& place);
+  void erase_place(SessionId session, ClaimId claim);
+  std::vector<std::pair<ClaimId, ClaimPlace>> places_of(SessionId session);
+
+  /// What was to end until now: a session, or the lock-delay of a lock. It is taken out of the list by this.
+  struct Ended {
+    SessionId session = {};  ///< empty: a lock
+    std::string lock = {};
+  };
+  std::optional<Ended> take_ended(Time now);
+
+ private:
+  void add_end(const Key& key, Time time);
+
+  Transaction& transaction_;
+  Counters counters_;
+  Counters saved_;
+};
+
+}  // namespace pawl::store::file

@@ -1,0 +1,102 @@
+#include "store/file/listener.hpp"
+
+#include "store/file/mail.hpp"
+#include "store/file/visit.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+namespace pawl::store::file {
+
+namespace {
+
+constexpr Duration for_a_burial = std::chrono::seconds(5);
+
+/// The number of 5.3; some C libraries have no function for it.
+Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+awaitable<void> bury(std::shared_ptr<Environment> environment, base::Runtime& runtime, ProcessKey process) {
+  const Environment::Work work = [process](Tables& tables) { tables.bury(process); };
+  const Deadline deadline = Deadline::in(runtime.now(), for_a_burial);
+  // Whoever claims next would do it as well, and the lease ends in any case.
+  [[maybe_unused]] auto buried = co_await visit(environment, runtime, work, deadline);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Listener>> Listener::open(std::shared_ptr<Environment> environment, base::Runtime& runtime) {
+  auto listener = std::make_shared<Listener>(std::move(environment), runtime, runtime.random());
+  if (auto listens = listener->listen(); !listens) return listens.error();
+  return listener;
+}
+
+Listener::Listener(std::shared_ptr<Environment> environment, base::Runtime& runtime, std::uint64_t number)
+    : environment_(std::move(environment)),
+      runtime_(runtime),
+      number_(number),
+      name_(mailbox_name(environment_->process(), number)) {}
+
+Listener::~Listener() {
+  if (!environment_->inherited()) {
+    environment_->folder().remove(name_.c_str());
+    return;
+  }
+  // In a child of fork(): to close them would take them out of the parent's event loop.
+  [[maybe_unused]] const auto* left = mailbox_.release();
+  for (auto& [process, descriptor] : watched_) left = descriptor.release();
+}
+
+Result<void> Listener::listen() {
+  Result<Fd> fd = open_mailbox(environment_->folder(), name_);
+  if (!fd) return fd.error();
+  lost_letters_ = environment_->gate().lost_letters(environment_->process()).load();
+  mailbox_ = std::make_unique<Descriptor>(runtime_.executor(), fd->release());
+  wait_for_mail();
+  return {};
+}
+
+void Listener::wait_for_mail() {
+  mailbox_->async_wait(Descriptor::wait_read, [weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self) return;
+    self->read_mail();
+    self->wait_for_mail();
+  });
+}
+
+void Listener::read_mail() {
+  while (const auto letter = read_letter(mailbox_->native_handle())) {
+    if (letter->first) environment_->deliver(letter->first, letter->second);
+  }
+  // Read after the last letter: whoever found the mailbox full has counted before.
+  const std::uint32_t lost = environment_->gate().lost_letters(environment_->process()).load();
+  if (std::exchange(lost_letters_, lost) != lost) environment_->wake_all();
+}
+
+void Listener::watch(ProcessKey process) {
+  if (process == environment_->process() || watched_.contains(process)) return;
+  const auto owner = environment_->gate().owner(process);
+  Fd fd = owner && owner->pid > 0 ? open_process(owner->pid) : Fd();
+  // The lock is looked at again: if it is still held, the descriptor is that process and not one that reuses its pid.
+  if (!owner || !environment_->gate().owner(process)) return died(process);
+  if (!fd) return;  // an old kernel, or no descriptor left: its lease will tell
+  auto& place = watched_[process] = std::make_unique<Descriptor>(runtime_.executor(), fd.release());
+  wait_for_death(process, *place);
+}
+
+void Listener::wait_for_death(ProcessKey process, Descriptor& descriptor) {
+  descriptor.async_wait(Descriptor::wait_read, [weak = weak_from_this(), process](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (!error && self) self->died(process);
+  });
+}
+
+void Listener::died(ProcessKey process) {
+  watched_.erase(process);
+  base::spawn(runtime_, bury(environment_, runtime_, process));
+}
+
+}  // namespace pawl::store::file

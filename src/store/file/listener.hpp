@@ -1,0 +1,47 @@
+#pragma once
+
+#include "base/runtime.hpp"
+#include "store/file/environment.hpp"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace pawl::store::file {
+
+/// What a runtime hears from a folder: letters, and the deaths of processes that it waits behind.
+/// Threads: on the executor only, destruction aside.
+class Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  static Result<std::shared_ptr<Listener>> open(std::shared_ptr<Environment> environment, base::Runtime& runtime);
+  Listener(std::shared_ptr<Environment> environment, base::Runtime& runtime, std::uint64_t number);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
+
+  std::uint64_t mailbox() const { return number_; }
+  /// From now on until it dies: its death frees what it held at once. A process is watched once, however many wait.
+  void watch(ProcessKey process);
+
+ private:
+  using Descriptor = base::asio::posix::stream_descriptor;
+
+  Result<void> listen();
+  void wait_for_mail();
+  void read_mail();
+  void wait_for_death(ProcessKey process, Descriptor& descriptor);
+  void died(ProcessKey process);
+
+  const std::shared_ptr<Environment> environment_;
+  base::Runtime& runtime_;
+  const std::uint64_t number_;
+  const std::string name_;
+  std::unique_ptr<Descriptor> mailbox_;
+  std::map<ProcessKey, std::unique_ptr<Descriptor>> watched_;
+  std::uint32_t lost_letters_ = 0;
+};
+
+}  // namespace pawl::store::file

@@ -1,0 +1,95 @@
+#include "store/file/mail.hpp"
+
+#include "base/ids.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace pawl::store::file {
+
+namespace {
+
+constexpr std::string_view prefix = "mail-";
+
+struct Datagram {
+  ClaimId to = {};
+  std::uint64_t epoch = 0;
+  std::uint64_t counter = 0;
+  std::uint32_t layout = current_layout;
+  std::uint8_t what = 0;
+  std::uint8_t contended = 0;
+};
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  return address;
+}
+
+bool send(const Fd& sender, const sockaddr_un& address, const Datagram& datagram) {
+  const auto* to = reinterpret_cast<const sockaddr*>(&address);
+  if (::sendto(sender.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL, to, sizeof address) >= 0) return true;
+  return errno != EAGAIN && errno != ENOBUFS;  // anything else: there is nobody to be told
+}
+
+}  // namespace
+
+Fd open_sender() { return Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
+void send_letter(const Fd& sender, const Folder& folder, const Gate& gate, const Letter& letter) {
+  const sockaddr_un address = address_of(folder.reach(mailbox_name(letter.process, letter.mailbox)));
+  Datagram datagram{.to = letter.to};
+  datagram.epoch = letter.notice.grant.token.epoch();
+  datagram.counter = letter.notice.grant.token.counter();
+  datagram.what = static_cast<std::uint8_t>(letter.notice.what);
+  datagram.contended = letter.notice.grant.contended ? 1 : 0;
+  if (send(sender, address, datagram)) return;
+  gate.lost_letters(letter.process).fetch_add(1);
+  // If there is room now, this one makes the receiver look at the counter; if not, one of those before will.
+  send(sender, address, {});
+}
+
+std::string mailbox_name(ProcessKey process, std::uint64_t mailbox) {
+  return std::string(prefix) + base::hex(process, mailbox);
+}
+
+std::optional<ProcessKey> mailbox_owner(std::string_view name) {
+  ProcessKey process = 0;
+  std::uint64_t mailbox = 0;
+  if (!name.starts_with(prefix) || !base::parse_hex(name.substr(prefix.size()), process, mailbox)) return std::nullopt;
+  return process;
+}
+
+Result<Fd> open_mailbox(const Folder& folder, const std::string& name) {
+  Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return system_failure("make a socket for", folder.shown(name), errno);
+  const sockaddr_un address = address_of(folder.reach(name));
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return system_failure("make the socket", folder.shown(name), errno);
+  }
+  folder.share(name.c_str());
+  return fd;
+}
+
+std::optional<std::pair<ClaimId, Notice>> read_letter(int mailbox) {
+  for (;;) {
+    Datagram datagram;
+    const ssize_t size = ::recv(mailbox, &datagram, sizeof datagram, MSG_DONTWAIT | MSG_TRUNC);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return std::nullopt;
+    const bool ours = size == sizeof datagram && datagram.layout == current_layout;
+    if (!ours || datagram.what > static_cast<std::uint8_t>(Notice::What::gone)) continue;
+    Notice notice{.what = static_cast<Notice::What>(datagram.what)};
+    notice.grant = {Token(datagram.epoch, datagram.counter), datagram.contended != 0};
+    return std::pair(datagram.to, notice);
+  }
+}
+
+}  // namespace pawl::store::file

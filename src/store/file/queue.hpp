@@ -1,0 +1,40 @@
+#pragma once
+
+#include "store/file/connection.hpp"
+#include "store/scheme.hpp"
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace pawl::store::file {
+
+/// A fair queue per lock: one transaction for every request; whoever leaves names the next holder, and sends one letter.
+class Queue final : public Scheme {
+ public:
+  static const Capabilities declared;
+
+  explicit Queue(std::shared_ptr<Connection> connection);
+  ~Queue() override;
+
+  const Capabilities& capabilities() const override { return declared; }
+
+  awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) override;
+  awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
+  awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
+  awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
+  void watch(ClaimId claim, Waker waker) override;
+  void unwatch(ClaimId claim) override;
+  awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) override;
+  awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) override;
+  awaitable<Result<bool>> check(LockKey key, Token token, Deadline deadline) override;
+  awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) override;
+
+ private:
+  const std::shared_ptr<Connection> connection_;
+  /// Whom we must tell to stop: the environment outlives this client, its wakers must not.
+  std::unordered_map<ClaimId, std::weak_ptr<Environment>> watched_;
+};
+
+}  // namespace pawl::store::file

@@ -1,0 +1,202 @@
+// What a Child does: this program, run once more with one case, which reads commands instead of testing anything.
+
+#include "base/real_runtime.hpp"
+#include "store/file/environment.hpp"
+
+#include <pawl/pawl.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+
+namespace pawl::process {
+namespace {
+
+using namespace std::chrono_literals;
+using store::file::Environment;
+using store::file::Tables;
+
+void reply(const std::string& line) {
+  const std::string text = line + "\n";
+  (void)!::write(4, text.data(), text.size());
+}
+
+std::string outcome(const Result<Hold>& hold) { return hold ? "ok " + hold->token().to_string() : hold.error().to_string(); }
+std::string outcome(const Result<void>& done) { return done ? "ok" : done.error().to_string(); }
+
+class Server {
+ public:
+  std::string obey(std::istringstream words) {
+    std::string verb, first, second;
+    words >> verb >> first >> second;
+    if (verb == "open") return open(first, second);
+    if (verb == "acquire") return acquire(first, second);
+    if (verb == "try") return outcome(hold_ = client_->mutex(first).acquire({.wait = 0ns}));
+    if (verb == "start") return start(first);
+    if (verb == "finish") return outcome(hold_ = started_.get());
+    if (verb == "release") return outcome(hold_->release());
+    if (verb == "valid") return hold_->valid() ? "yes" : "no";
+    if (verb == "check") return outcome(client_->check(hold_->sequencer()));
+    if (verb == "await-loss") return await_loss();
+    if (verb == "holders" || verb == "waiters") return count(verb, first);
+    if (verb == "fork-and") return fork_and(first);
+    if (verb == "stop-inside") return inside(first, SIGSTOP);
+    if (verb == "die-inside") return inside(first, SIGKILL);
+    if (verb == "mount-small") return mount_small(first, second);
+    if (verb == "fill") return fill(first);
+    if (verb == "free") return ::unlink(first.c_str()) == 0 ? "ok" : "cannot remove it";
+    if (verb == "close") return outcome(client_->close());
+    return "unknown command " + verb;
+  }
+
+ private:
+  std::string open(const std::string& url, const std::string& lease) {
+    ClientOptions options;
+    options.timeout = 2s;
+    if (lease == "1s") options.lease = 1s;
+    Result<Client> client = Client::open(url, std::move(options));
+    if (!client) return client.error().to_string();
+    client_ = std::move(*client);
+    return "ok";
+  }
+
+  std::string acquire(const std::string& name, const std::string& delay) {
+    AcquireOptions options;
+    options.wait = 10s;
+    if (!delay.empty()) options.lock_delay = std::chrono::milliseconds(std::stol(delay));
+    return outcome(hold_ = client_->mutex(name).acquire(options));
+  }
+
+  std::string start(const std::string& name) {
+    started_ = std::async(std::launch::async, [mutex = client_->mutex(name)]() mutable { return mutex.acquire(); });
+    return "ok";
+  }
+
+  std::string await_loss() {
+    const std::stop_token lost = hold_->lost();
+    for (int i = 0; i < 20'000 && !lost.stop_requested(); ++i) std::this_thread::sleep_for(1ms);
+    return lost.stop_requested() ? "ok" : "not lost";
+  }
+
+  std::string count(const std::string& which, const std::string& name) {
+    const Result<LockView> view = client_->inspect(name);
+    if (!view) return view.error().to_string();
+    return std::to_string(which == "holders" ? view->holders.size() : view->waiters.size());
+  }
+
+  /// exit: runs destructors and exits. exec: becomes another program. release: releases and asks for more. sleep: lives on.
+  std::string fork_and(const std::string& how) {
+    const pid_t child = ::fork();
+    if (child == 0) in_child(how);
+    if (how == "sleep") return "ok";
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? "exited " + std::to_string(WEXITSTATUS(status)) : "killed";
+  }
+
+  [[noreturn]] void in_child(const std::string& how) {
+    if (how == "exec") ::execlp("true", "true", nullptr);
+    if (how == "sleep") {
+      ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+      ::signal(SIGHUP, SIG_IGN);
+      ::prctl(PR_SET_NAME, "pawl-orphan");
+      for (int i = 0; i < 3000; ++i) std::this_thread::sleep_for(10ms);
+      ::_exit(0);
+    }
+    if (how == "release") {
+      const bool refused = hold_->release().code() == Errc::closed && client_->inspect("job").code() == Errc::closed;
+      ::_exit(refused ? 0 : 1);
+    }
+    if (how == "destroy") {
+      hold_ = Result<Hold>(Hold());
+      client_.reset();
+      ::_exit(0);
+    }
+    if (how == "reopen") {  // a client of its own, in the same folder
+      Result<Client> own = Client::open(url_of_parent(), {});
+      const bool busy = own && own->mutex("job").try_acquire().code() == Errc::busy;
+      const bool other = own && own->mutex("other").try_acquire().has_value();
+      ::_exit(busy && other ? 0 : 1);
+    }
+    std::exit(0);
+  }
+
+  static std::string url_of_parent() { return std::getenv("PAWL_TEST_URL"); }
+
+  /// In a transaction of the store itself.
+  std::string inside(const std::string& folder, int signal) {
+    base::RealRuntime& runtime = base::RealRuntime::process_wide();
+    store::file::FolderOptions options;
+    options.path = folder;
+    auto environment = Environment::open(options, runtime, base::Deadline::in(runtime.now(), 5s)).value();
+    const Environment::Work work = [signal](Tables& tables) {
+      ++tables.counters().last_lock;
+      tables.save();
+      ::kill(::getpid(), signal);
+      // The signal may come to another thread first: this one must not run on.
+      for (int i = 0; i < 1000; ++i) ::sched_yield();
+    };
+    const auto attempt = environment->attempt(work, runtime, 1s);
+    return attempt.end == Environment::Attempt::End::done ? "done" : "not done";
+  }
+
+  static std::string mount_small(const std::string& path, const std::string& size) {
+    if (::unshare(CLONE_NEWNS) != 0) return "cannot unshare";
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "cannot make private";
+    ::mkdir(path.c_str(), 0755);
+    const std::string options = "size=" + size;
+    return ::mount("tmpfs", path.c_str(), "tmpfs", 0, options.c_str()) == 0 ? "ok" : "cannot mount";
+  }
+
+  static std::string fill(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const std::string block(4096, 'x');
+    while (::write(fd, block.data(), block.size()) > 0) {
+    }
+    ::close(fd);
+    return "ok";
+  }
+
+  std::optional<Client> client_;
+  Result<Hold> hold_ = Hold();
+  std::future<Result<Hold>> started_;
+};
+
+}  // namespace
+
+TEST(FileChild, DISABLED_Serve) {
+  if (std::getenv("PAWL_TEST_CHILD") == nullptr) GTEST_SKIP() << "only as a child of another test";
+  reply("pid " + std::to_string(::getpid()));
+  Server server;
+  std::string line;
+  char c = 0;
+  while (::read(3, &c, 1) == 1) {
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    const std::string answer = server.obey(std::istringstream(line));
+    line.clear();
+    reply(answer);
+  }
+  ::_exit(0);
+}
+
+}  // namespace pawl::process
