@@ -5,48 +5,123 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace {
 
+using pawl::cli::Context;
 using pawl::cli::own_failure;
 
-int fail(const std::string& sentence) {
+constexpr std::string_view exit_codes =
+    "Examples:\n"
+    "  pawl run backup -- /usr/local/bin/backup --full\n"
+    "  pawl run --no-wait --lease 10s report -- make report\n"
+    "  pawl ls\n"
+    "  pawl show backup\n"
+    "\n"
+    "\"pawl SUBCOMMAND --help\" tells more, \"man pawl\" everything.\n"
+    "\n"
+    "Exit codes:\n"
+    "  1      no: the grant does not stand (check), or there is nothing to revoke\n"
+    "  121    the store cannot be used: not there, no permission, full\n"
+    "  122    the lock was lost while the command ran\n"
+    "  124    the lock was not acquired in time\n"
+    "  125    bad usage, or pawl itself failed\n"
+    "  126    the command cannot be executed; 127: it was not found\n"
+    "  128+n  ended by signal n";
+
+int fail(int code, std::string_view sentence) {
   fmt::print(stderr, "pawl: {}\n", sentence);
-  return own_failure;
+  return code;
+}
+
+/// `pawl run` ends at the first --; the rest belongs to the command. Other subcommands may use -- as is usual.
+std::vector<std::string> take_command(std::vector<std::string> words, Context& context) {
+  auto word = words.begin();
+  while (word != words.end() && word->starts_with('-')) word += *word == "--store" && word + 1 != words.end() ? 2 : 1;
+  if (word == words.end() || *word != "run") return words;
+  const auto mark = std::find(word, words.end(), "--");
+  if (mark == words.end()) return words;
+  context.command.assign(mark + 1, words.end());
+  words.erase(mark, words.end());
+  return words;
+}
+
+std::string one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+  return text;
+}
+
+/// CLI11's own sentences in our words.
+std::string sentence_of(const CLI::App& at, const CLI::ParseError& error) {
+  const std::vector<std::string> rest = at.remaining();
+  if (!rest.empty()) {
+    const char* what = rest.front().starts_with('-') ? "unknown option" : "unexpected argument";
+    if (at.get_parent() == nullptr && !rest.front().starts_with('-')) what = "unknown subcommand";
+    return fmt::format("{} \"{}\"", what, pawl::base::printable(rest.front(), 40));
+  }
+  const std::string text = one_line(error.what());
+  const std::string first_word = text.substr(0, text.find_first_of(": "));
+  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+    case CLI::ExitCodes::RequiredError: return (at.get_parent() == nullptr ? "the subcommand" : first_word) + " is missing";
+    case CLI::ExitCodes::ArgumentMismatch: return first_word + " needs a value";
+    default: return text;
+  }
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  std::string sentence = pawl::base::printable(error.what(), 200);
-  if (app.get_subcommands().empty() && app.remaining_size() > 0) {
-    const std::string word = app.remaining().front();
-    sentence = word.starts_with('-') ? "unknown option \"" : "unknown subcommand \"";
-    sentence += pawl::base::printable(word, 40) + "\"";
+  const auto used = app.get_subcommands();
+  const CLI::App& at = used.empty() ? app : *used.front();
+  const std::string whole = used.empty() ? "pawl" : "pawl " + at.get_name();
+  return fail(own_failure, fmt::format("{}; try \"{} --help\"", sentence_of(at, error), whole));
+}
+
+void add_all(CLI::App& app, Context& context) {
+  pawl::cli::add_run(app, context);
+  pawl::cli::add_ls(app, context);
+  pawl::cli::add_show(app, context);
+  pawl::cli::add_revoke(app, context);
+  pawl::cli::add_check(app, context);
+  pawl::cli::add_epoch(app, context);
+  pawl::cli::add_demo(app, context);
+  pawl::cli::add_schemes(app, context);
+  pawl::cli::add_version(app, context);
+}
+
+int run(int argc, char** argv) {
+  Context context;
+  CLI::App app{"Distributed locks with fencing tokens, over many stores.", "pawl"};
+  app.set_version_flag("--version", std::string("pawl ") + pawl::version, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.require_subcommand(1);
+  pawl::cli::describe(app, "pawl [--store URL] SUBCOMMAND ...", std::string(exit_codes));
+  pawl::cli::add_store_option(app, context.store_before);
+  add_all(app, context);
+  try {
+    std::vector<std::string> words = take_command({argv + 1, argv + argc}, context);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
+    if (std::fflush(stdout) != 0) return fail(own_failure, "the output could not be written");
+    return context.exit_code;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  } catch (const pawl::cli::Failure& failure) {
+    return fail(failure.code, failure.sentence);
   }
-  return fail(sentence + "; try \"pawl --help\"");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"pawl: distributed locks with fencing tokens, over many stores", "pawl"};
-  app.set_version_flag("--version", std::string("pawl ") + pawl::version);
-  app.require_subcommand(1);
-  app.footer("\"pawl SUBCOMMAND --help\" tells more. Exit code 125: pawl itself could not do it.");
-
-  pawl::cli::Context context;
-  pawl::cli::add_schemes(app, context);
-  pawl::cli::add_version(app, context);
   try {
-    app.parse(argc, argv);
-    if (std::fflush(stdout) != 0) return fail("the output could not be written");
-    return context.exit_code;
-  } catch (const CLI::ParseError& error) {
-    return usage_error(app, error);
+    return run(argc, argv);
   } catch (const std::exception& error) {
-    return fail(error.what());
+    return fail(own_failure, error.what());
   }
 }

@@ -1,11 +1,11 @@
 #include "apps/cli/context.hpp"
 #include "apps/cli/json.hpp"
+#include "apps/cli/table.hpp"
 #include "base/duration.hpp"
 #include "store/registry.hpp"
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -40,8 +40,6 @@ constexpr Ability abilities[] = {
      &Capabilities::bounded_by_lease},
 };
 
-using Row = std::vector<std::string>;
-
 Row header() {
   Row row{"STORE", "SCHEME"};
   for (const Ability& ability : abilities) row.emplace_back(ability.column);
@@ -58,21 +56,10 @@ Row row_of(const Capabilities& can) {
   return row;
 }
 
-void print_row(const Row& row, const std::vector<std::size_t>& widths) {
-  std::string line;
-  for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}", row[i], widths[i] + 2);
-  line.erase(line.find_last_not_of(' ') + 1);
-  fmt::print("{}\n", line);
-}
-
 void print_table(const std::vector<const Capabilities*>& all) {
   std::vector<Row> rows{header()};
   for (const Capabilities* can : all) rows.push_back(row_of(*can));
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row& row : rows) print_row(row, widths);
+  fmt::print("{}", format_table(rows));
 
   fmt::print("\nThe first scheme of a store is its default.\n");
   for (const Capabilities* can : all) fmt::print("  {}/{}: {}\n", can->store, can->scheme, can->summary);
@@ -103,8 +90,8 @@ void print_json(const std::vector<const Capabilities*>& all) {
 void add_schemes(CLI::App& app, Context&) {
   CLI::App* command = app.add_subcommand("schemes", "List the stores, their schemes, and what each can do");
   const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json,
-                    "For programs: a JSON object; its \"version\" grows when a field changes its meaning");
+  describe(*command, "pawl schemes [--json]", "Example:\n  pawl schemes --json");
+  add_json_flag(*command, *json);
   command->callback([json] {
     if (*json) {
       print_json(store::all_capabilities());

@@ -1,0 +1,100 @@
+#include "apps/cli/run/supervisor.hpp"
+
+#include "apps/cli/table.hpp"
+#include "base/lock_name.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace pawl::cli {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class... Args>
+void tell(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print(stderr, "pawl: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+std::string quoted_name(const Hold& hold) { return "\"" + base::printable(hold.sequencer().name) + "\""; }
+
+}  // namespace
+
+Supervisor::Supervisor(const Hold& hold, Child& child, const Signals& signals, Duration grace)
+    : hold_(hold),
+      child_(child),
+      signals_(signals),
+      grace_(grace),
+      margin_(std::min<Duration>(100ms, grace / 2)),
+      on_lost_(hold.lost(), news_.setter()),
+      on_request_(hold.release_requested(), news_.setter()) {}
+
+int Supervisor::run() {
+  while (true) {
+    // The hold first: after a stop of us both, the child must not go on under a lock that is lost.
+    guard();
+    answer_request();
+    if (const std::optional<int> code = look_after_child()) return *code;
+    if (const std::optional<signalfd_siginfo> signal = signals_.next()) {
+      if (signal->ssi_signo != SIGCHLD) pass_on(*signal);
+    } else {
+      wait();
+    }
+  }
+}
+
+void Supervisor::wait() const {
+  wait_for(signals_.fd(), news_.fd(), patience());
+  news_.clear();
+}
+
+int Supervisor::patience() const {
+  if (killed_) return -1;
+  const Duration next = hold_.remaining() - (lost_ ? margin_ : grace_);
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(next, Duration::zero())).count();
+  return static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max()));
+}
+
+void Supervisor::guard() {
+  const Duration left = hold_.remaining();
+  if (killed_ || left > grace_) return;
+  if (left <= margin_) {
+    child_.send(SIGKILL);
+    tell("the lock {} is lost: the command was killed", quoted_name(hold_));
+    lost_ = killed_ = true;
+  } else if (!lost_) {
+    child_.send(SIGTERM);
+    tell("the lock {} cannot be renewed: sent TERM to the command, KILL follows in {}", quoted_name(hold_),
+         format_age(left - margin_));
+    lost_ = true;
+  }
+}
+
+void Supervisor::answer_request() {
+  if (asked_ || lost_ || !hold_.release_requested().stop_requested()) return;
+  asked_ = true;
+  child_.send(SIGTERM);
+  tell("somebody asks for the lock {} (pawl revoke): sent TERM to the command", quoted_name(hold_));
+}
+
+void Supervisor::pass_on(const signalfd_siginfo& signal) {
+  if (from_terminal(signal) || static_cast<pid_t>(signal.ssi_pid) == child_.pid()) return;
+  child_.send(static_cast<int>(signal.ssi_signo));
+}
+
+std::optional<int> Supervisor::look_after_child() {
+  const std::optional<Child::News> news = child_.news();
+  if (!news) return std::nullopt;
+  if (news->what == Child::News::What::ended) return news->value;
+  // Ctrl-Z: stop as well, or the shell would wait for us. The lease is not renewed meanwhile.
+  if (news->value == SIGTSTP || news->value == SIGTTIN || news->value == SIGTTOU) ::kill(::getpid(), SIGSTOP);
+  return std::nullopt;
+}
+
+}  // namespace pawl::cli

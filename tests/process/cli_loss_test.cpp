@@ -1,0 +1,94 @@
+#include "tests/process/cli.hpp"
+
+#include <signal.h>
+
+#include <chrono>
+
+namespace pawl::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+class CliLoss : public CliTest {
+ protected:
+  /// Its hold ends after two seconds whatever happens: as if no renewal were confirmed.
+  Process doomed(const std::string& script) const {
+    return start({"--store", store() + "?max_hold=2s", "run", "--grace", "1s", "job", "--", "sh", "-c", script});
+  }
+};
+
+TEST_F(CliLoss, WhenTheGraceTimeIsLeftTheCommandGetsTerm) {
+  Process process = doomed("trap 'echo got TERM; exit 0' TERM; while :; do sleep 0.01; done");
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 122);
+  EXPECT_EQ(ended.out, "got TERM\n");
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("pawl: the lock \"job\" cannot be renewed: sent TERM to the command"),
+                               Not(HasSubstr("killed"))));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CliLoss, ACommandThatDoesNotEndIsKilledBeforeAnotherCanHold) {
+  Process process = doomed("trap '' TERM; echo started; while :; do sleep 0.01; done");
+  ASSERT_TRUE(process.says("started"));
+  const pid_t child = children_of(process.pid()).at(0);
+  // The next holder looks whether the one before it is gone.
+  Process next = start({"run", "job", "--", "sh", "-c", "test ! -e /proc/" + std::to_string(child) + " || exit 9"});
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 122);
+  EXPECT_THAT(ended.err, HasSubstr("pawl: the lock \"job\" is lost: the command was killed\n"));
+  EXPECT_EQ(next.wait().code, 0);
+}
+
+TEST_F(CliLoss, ACommandThatEndsInTimeHasItsOwnCode) {
+  EXPECT_EQ(doomed("exit 6").wait().code, 6);
+}
+
+TEST_F(CliLoss, TakenAwayTheCommandIsKilledAtOnce) {
+  Process process = start({"run", "job", "--", "sh", "-c", "trap '' TERM; echo started; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(process.says("started"));
+  const Ended revoked = pawl({"revoke", "--now", "job"});
+  EXPECT_EQ(revoked.code, 0) << revoked.err;
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 122);
+  EXPECT_THAT(ended.err, HasSubstr("the command was killed"));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CliLoss, AskedForTheLockTheCommandGetsTermAndKeepsItsCode) {
+  Process process =
+      start({"run", "job", "--", "sh", "-c", "trap 'exit 11' TERM; echo started; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(process.says("started"));
+  EXPECT_EQ(pawl({"revoke", "job"}).code, 0);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 11);
+  EXPECT_THAT(ended.err, HasSubstr("pawl: somebody asks for the lock \"job\" (pawl revoke): sent TERM to the command\n"));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CliLoss, StoppedPastItsLeasePawlKillsTheCommandWhenItGoesOn) {
+  Process stopped = holder("job", {"--lease", "500ms"});
+  const pid_t child = children_of(stopped.pid()).at(0);
+  Process next = start({"run", "job", "--", "sh", "-c", sleeper});
+  ASSERT_TRUE(queued("job", 1));
+  stopped.signal(SIGSTOP);
+  ASSERT_TRUE(next.says("started"));
+  EXPECT_TRUE(alive(child));
+  stopped.signal(SIGCONT);
+  const Ended ended = stopped.wait();
+  EXPECT_EQ(ended.code, 122);
+  EXPECT_FALSE(alive(child));
+  EXPECT_TRUE(next.running());
+}
+
+TEST_F(CliLoss, AShortLeaseIsRenewedForAsLongAsTheCommandRuns) {
+  Process process = holder("job", {"--lease", "300ms"});
+  EXPECT_EQ(pawl({"run", "--wait", "1500ms", "job", "--", "true"}).code, 124);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+}
+
+}  // namespace
+}  // namespace pawl::test

@@ -1,0 +1,133 @@
+#include "tests/process/cli.hpp"
+
+#include <signal.h>
+
+namespace pawl::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class CliRun : public CliTest {
+ protected:
+  /// The exit code of a command under the lock "job".
+  int code_of(const std::string& script) const { return pawl({"run", "job", "--", "sh", "-c", script}).code; }
+};
+
+TEST_F(CliRun, TheExitCodeIsTheCommandsOwn) {
+  EXPECT_EQ(pawl({"run", "job", "--", "true"}).code, 0);
+  EXPECT_EQ(code_of("exit 7"), 7);
+  EXPECT_EQ(code_of("exit 255"), 255);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CliRun, ACommandThatDiesOfASignalGives128PlusIt) {
+  EXPECT_EQ(code_of("kill -TERM $$"), 128 + SIGTERM);
+  EXPECT_EQ(code_of("kill -KILL $$"), 128 + SIGKILL);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CliRun, ACommandThatIsNotThereGives127AndOneThatCannotBeExecuted126) {
+  const Ended missing = pawl({"run", "job", "--", "no-such-command"});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_EQ(missing.err, "pawl: cannot run \"no-such-command\": there is no such command\n");
+  const Ended folder = pawl({"run", "job", "--", folder_.path()});
+  EXPECT_EQ(folder.code, 126);
+  EXPECT_THAT(folder.err, AllOf(StartsWith("pawl: cannot run \"" + folder_.path()), HasSubstr("Permission denied")));
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(CliRun, TheCommandIsToldItsLockTokenAndSequencer) {
+  const Ended told = pawl({"run", "a lock", "--", "sh", "-c", "echo \"$PAWL_LOCK|$PAWL_TOKEN|$PAWL_SEQUENCER\""});
+  EXPECT_THAT(told.out, testing::MatchesRegex("a lock\\|[0-9a-f]{32}\\|pawl1\\.[0-9a-f]{16}\\.mutex\\.exclusive\\.-\\."
+                                              "[0-9a-f]{32}\\.a%20lock\n"));
+}
+
+TEST_F(CliRun, EveryRunHasALargerToken) {
+  const Words command{"run", "job", "--", "sh", "-c", "echo $PAWL_TOKEN"};
+  const std::string first = pawl(command).out;
+  const std::string second = pawl(command).out;
+  EXPECT_EQ(first.size(), 33u);
+  EXPECT_LT(first, second);
+}
+
+TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
+  EXPECT_EQ(pawl({"run", "job", "--", "printf", "%s,", "-x", "--", "--wait", "a b", ""}).out, "-x,--,--wait,a b,,");
+  EXPECT_EQ(pawl({"run", "job", "--", "sh", "-c", "cd /proc/$$/fd; echo *"}).out, "0 1 2\n");
+  EXPECT_EQ(pawl({"run", "job", "--", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/$$/status"}).out,
+            "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST_F(CliRun, WhatIsIgnoredStaysIgnored) {
+  Process process({"sh", "-c", "trap '' HUP CHLD; exec " PAWL_CLI " run job -- sh -c 'grep SigIgn /proc/$$/status; exit 5'"},
+                  {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 5);
+  EXPECT_EQ(ended.out, "SigIgn:\t0000000000010001\n");
+}
+
+TEST_F(CliRun, APasswordInPawlStoreIsNotInherited) {
+  const Ended ended = start_with({"PATH=/usr/bin:/bin", "PAWL_STORE=redis://bob:s3cret@db:6379/1"},
+                                 {"run", "--store", store(), "job", "--", "env"})
+                          .wait();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("\nPAWL_STORE=redis://bob@db:6379/1\n"));
+  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("s3cret")));
+}
+
+TEST_F(CliRun, OneWhoDoesNotWaitIsToldWhoHoldsIt) {
+  const Process alice = holder("job", {"--label", "alice's"});
+  const Ended bob = pawl({"run", "--no-wait", "job", "--", "true"});
+  EXPECT_EQ(bob.code, 124);
+  EXPECT_THAT(bob.err, AllOf(StartsWith("pawl: \"job\" is held by "), HasSubstr("(pid " + std::to_string(alice.pid())),
+                             HasSubstr("alice's")));
+  const Ended patient = pawl({"run", "--wait", "50ms", "job", "--", "true"});
+  EXPECT_EQ(patient.code, 124);
+  EXPECT_THAT(patient.err, StartsWith("pawl: \"job\" was not granted within 50ms: it is held by "));
+}
+
+TEST_F(CliRun, TheCodeForNotAcquiredCanBeChosen) {
+  const Process alice = holder("job");
+  EXPECT_EQ(pawl({"run", "--no-wait", "-E", "0", "job", "--", "true"}).code, 0);
+  EXPECT_EQ(pawl({"run", "--wait", "10ms", "-E", "42", "job", "--", "true"}).code, 42);
+  EXPECT_EQ(pawl({"run", "-E", "42", "other", "--", "true"}).code, 0);
+}
+
+TEST_F(CliRun, OneWhoWaitsHasItWhenTheHolderEnds) {
+  Process alice = holder("job");
+  Process bob = start({"run", "job", "--", "echo", "bob's turn"});
+  ASSERT_TRUE(queued("job", 1));
+  EXPECT_EQ(bob.out(), "");
+  alice.signal(SIGTERM);
+  EXPECT_EQ(alice.wait().code, 128 + SIGTERM);
+  const Ended ended = bob.wait();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.out, "bob's turn\n");
+}
+
+TEST_F(CliRun, TheStoreMayStandBeforeOrAfterTheSubcommand) {
+  const Words nothing{"PATH=/usr/bin:/bin", "PAWL_STORE=nonsense"};
+  EXPECT_EQ(start_with(nothing, {"--store", store(), "run", "job", "--", "true"}).wait().code, 0);
+  EXPECT_EQ(start_with(nothing, {"--store=" + store(), "run", "job", "--", "true"}).wait().code, 0);
+  EXPECT_EQ(start_with(nothing, {"run", "--store", store(), "job", "--", "true"}).wait().code, 0);
+  EXPECT_EQ(start_with(nothing, {"run", "job", "--store", store(), "--", "true"}).wait().code, 0);
+  EXPECT_EQ(start_with(nothing, {"--store", "nonsense", "run", "--store", store(), "job", "--", "true"}).wait().code, 0);
+}
+
+TEST_F(CliRun, ANameMayLookLikeASubcommandOrAnOption) {
+  EXPECT_EQ(pawl({"run", "show", "--", "sh", "-c", "echo $PAWL_LOCK"}).out, "show\n");
+  EXPECT_EQ(pawl({"run", "--name=-x", "--", "sh", "-c", "echo $PAWL_LOCK"}).out, "-x\n");
+}
+
+TEST_F(CliRun, ALockDelayKeepsTheLockShutAfterAFailure) {
+  Process alice = holder("job", {"--lock-delay", "50s"});
+  alice.signal(SIGKILL);
+  alice.wait();
+  ASSERT_TRUE(eventually([&] { return pawl({"show", "job"}).out.find("shut for another ") != std::string::npos; }));
+  EXPECT_EQ(pawl({"run", "--no-wait", "job", "--", "true"}).code, 124);
+}
+
+}  // namespace
+}  // namespace pawl::test
