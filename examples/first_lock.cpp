@@ -2,6 +2,7 @@
 #include <pawl/pawl.hpp>
 
 #include <cstdio>
+#include <mutex>
 
 using namespace std::chrono_literals;
 
