@@ -1,6 +1,6 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: help setup build test test-release test-small test-all asan tsan asan-gcc lint format clean
+.PHONY: help setup build demo bench test test-release test-small test-all asan tsan asan-gcc lint format clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -15,6 +15,8 @@ sources = $(shell find include src apps tests examples bench -name '*.[ch]pp' 2>
 help:
 	@echo "make setup     install what is needed (Debian; asks for nothing when all is there)"
 	@echo "make build     the library and the command line: build/pawl"
+	@echo "make demo      sets up, builds, and shows processes contend for a lock, die, and be overtaken"
+	@echo "make bench     measures the locks, each case beside what it cannot do without"
 	@echo "make test      everything, then unit, contract and simulation tests under ASan+UBSan and under TSan"
 	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
@@ -29,6 +31,13 @@ build:
 	$(call title,build)
 	$(call configure,release)
 	$(call compile,release)
+
+demo bench: setup
+	$(call title,$@: build)
+	$(call configure,release)
+	$(call compile,release,-t pawl-cli)
+	$(call title,$@)
+	@build/pawl $@
 
 test: setup test-release test-small
 

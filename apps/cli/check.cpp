@@ -23,10 +23,10 @@ int check(const CheckOptions& options, const Context& context) {
   const Result<void> stands = client.check(sequencer);
   if (!stands && stands.code() != Errc::overtaken) throw failure_of(stands.error());
   if (options.json) {
-    fmt::print("{}", json_document(fmt::format("\"stands\": {}, \"name\": {}, \"kind\": {}, \"token\": {}",
-                                               stands.has_value(), json_quote(sequencer.name),
-                                               json_quote(to_string(sequencer.kind)),
-                                               json_quote(sequencer.token.to_string()))));
+    fmt::print(
+        "{}", json_document(fmt::format("\"stands\": {}, \"name\": {}, \"kind\": {}, \"token\": {}", stands.has_value(),
+                                        json_quote(sequencer.name), json_quote(to_string(sequencer.kind)),
+                                        json_quote(sequencer.token.to_string()))));
   } else if (stands) {
     fmt::print("the grant of {} with token {} stands\n", in_quotes(sequencer.name), sequencer.token.to_string());
   } else {

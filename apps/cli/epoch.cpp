@@ -32,9 +32,11 @@ void epoch(const EpochOptions& options, const Context& context) {
 void add_epoch(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("epoch", "Print the store's epoch, or begin a new one");
   const auto options = std::make_shared<EpochOptions>();
-  command->add_option("new", options->action, "Begin a new epoch and print it")->option_text(" ")->check([](const std::string& word) {
-    return word == "new" ? std::string() : "\"" + word + "\" is not known here; the only word is \"new\"";
-  });
+  command->add_option("new", options->action, "Begin a new epoch and print it")
+      ->option_text(" ")
+      ->check([](const std::string& word) {
+        return word == "new" ? std::string() : "\"" + word + "\" is not known here; the only word is \"new\"";
+      });
   add_json_flag(*command, options->json);
   add_store_option(*command, context.store_after);
   describe(*command, "pawl epoch [OPTIONS] [new]",

@@ -53,7 +53,8 @@ std::vector<std::string> take_command(std::vector<std::string> words, Context& c
 }
 
 std::string one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
   return text;
 }
 
@@ -68,7 +69,8 @@ std::string sentence_of(const CLI::App& at, const CLI::ParseError& error) {
   const std::string text = one_line(error.what());
   const std::string first_word = text.substr(0, text.find_first_of(": "));
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
-    case CLI::ExitCodes::RequiredError: return (at.get_parent() == nullptr ? "the subcommand" : first_word) + " is missing";
+    case CLI::ExitCodes::RequiredError:
+      return (at.get_parent() == nullptr ? "the subcommand" : first_word) + " is missing";
     case CLI::ExitCodes::ArgumentMismatch: return first_word + " needs a value";
     default: return text;
   }
@@ -90,6 +92,7 @@ void add_all(CLI::App& app, Context& context) {
   pawl::cli::add_check(app, context);
   pawl::cli::add_epoch(app, context);
   pawl::cli::add_demo(app, context);
+  pawl::cli::add_bench(app, context);
   pawl::cli::add_schemes(app, context);
   pawl::cli::add_version(app, context);
 }

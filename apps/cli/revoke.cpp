@@ -1,6 +1,6 @@
 #include "apps/cli/context.hpp"
-#include "apps/cli/views.hpp"
 #include "apps/cli/table.hpp"
+#include "apps/cli/views.hpp"
 #include "base/lock_name.hpp"
 
 #include <fmt/core.h>
@@ -69,12 +69,13 @@ std::size_t ask_which(const std::vector<Candidate>& found, const RevokeWish& wis
 Failure ambiguous(const std::vector<Candidate>& found, const RevokeWish& wish) {
   std::string list;
   for (const Candidate& candidate : found) list += (list.empty() ? "" : "; ") + describe_candidate(candidate);
-  return {own_failure, fmt::format("{} can mean {} claims, say which one with --claim or --kind: {}", in_quotes(wish.name),
-                                   found.size(), list)};
+  return {own_failure, fmt::format("{} can mean {} claims, say which one with --claim or --kind: {}",
+                                   in_quotes(wish.name), found.size(), list)};
 }
 
 Candidate choose(const std::vector<Candidate>& found, const RevokeWish& wish) {
-  if (found.empty() && wish.claim.empty()) throw Failure{answer_no, fmt::format("nobody holds {}", in_quotes(wish.name))};
+  if (found.empty() && wish.claim.empty())
+    throw Failure{answer_no, fmt::format("nobody holds {}", in_quotes(wish.name))};
   if (found.empty()) {
     throw Failure{answer_no, fmt::format("no claim \"{}\" holds or awaits {}", base::printable(wish.claim, 40),
                                          in_quotes(wish.name))};
@@ -88,9 +89,10 @@ void revoke(const RevokeWish& wish, const Context& context) {
   Client client = open_client(context, {.scheme = wish.scheme});
   const Candidate chosen = choose(candidates(views_of(client, wish.name, wish.kind), wish.claim), wish);
   if (!chosen.holds && !wish.now) {
-    throw Failure{own_failure, fmt::format("claim {} waits and holds nothing that it could let go; --now takes it out of "
-                                           "the queue",
-                                           chosen.claim.claim)};
+    throw Failure{own_failure,
+                  fmt::format("claim {} waits and holds nothing that it could let go; --now takes it out of "
+                              "the queue",
+                              chosen.claim.claim)};
   }
   value_or_fail(client.revoke(wish.name, {.now = wish.now, .claim = chosen.claim.claim}, chosen.kind));
   const char* done = !wish.now ? "asked to let go of" : chosen.holds ? "taken away:" : "taken out of the queue of";
@@ -103,10 +105,13 @@ void add_revoke(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("revoke", "Ask a holder to let go, or take its lock away");
   const auto wish = std::make_shared<RevokeWish>();
   add_name(*command, wish->name);
-  command->add_flag("--now", wish->now,
-                    "Do not ask: take it away. The holder may still be at\nwork; only a fence stops what it writes now");
+  command->add_flag(
+      "--now", wish->now,
+      "Do not ask: take it away. The holder may still be at\nwork; only a fence stops what it writes now");
   add_kind(*command, wish->kind);
-  command->add_option("--claim", wish->claim, "Which holder or waiter; \"pawl show\" tells the ids, the\nbeginning of one is enough")
+  command
+      ->add_option("--claim", wish->claim,
+                   "Which holder or waiter; \"pawl show\" tells the ids, the\nbeginning of one is enough")
       ->option_text("ID");
   add_scheme(*command, wish->scheme);
   add_store_option(*command, context.store_after);

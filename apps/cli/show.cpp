@@ -44,7 +44,8 @@ void print_waiters(const std::vector<ClaimView>& waiters) {
 void print_view(const LockView& view) {
   fmt::print("{} ({}, scheme {})\n", in_quotes(view.name), to_string(view.kind), view.scheme);
   if (view.shut_for > Duration::zero()) {
-    fmt::print("  shut for another {}: its last holder failed, and asked for a lock-delay\n", format_age(view.shut_for));
+    fmt::print("  shut for another {}: its last holder failed, and asked for a lock-delay\n",
+               format_age(view.shut_for));
   } else if (view.holders.empty()) {
     fmt::print("  nobody holds it\n");
   }

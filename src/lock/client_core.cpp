@@ -87,26 +87,32 @@ Result<std::shared_ptr<MutexCore>> ClientCore::mutex(const std::shared_ptr<Clien
   const Defaults defaults = own.over(self->defaults_);
   if (auto fits = make_request({}, defaults, (*scheme)->capabilities()); !fits) return fits.error();
 
-  const MutexCore::Agreed agreed{*scheme, make_bounds(options)};
   const store::LockKey key{Kind::mutex, std::move(*checked)};
-  std::shared_ptr<MutexCore> known;  // let go after the mutex: it may be the last handle, which forgets itself
-  const std::lock_guard lock(self->mutex_);
-  std::weak_ptr<MutexCore>& place = self->mutexes_[key];
+  Result<std::shared_ptr<NamedLock>> lock = named_lock(self, key, {*scheme, make_bounds(options)});
+  if (!lock) return lock.error();
+  return std::make_shared<MutexCore>(std::move(*lock), defaults);
+}
+
+Result<std::shared_ptr<NamedLock>> ClientCore::named_lock(const std::shared_ptr<ClientCore>& self,
+                                                          const store::LockKey& key, const LockAgreement& agreed) {
+  std::shared_ptr<NamedLock> known;  // let go after the mutex: it may be the last one, which forgets itself
+  const std::lock_guard guard(self->mutex_);
+  std::weak_ptr<NamedLock>& place = self->locks_[key];
   if ((known = place.lock())) {
     if (known->agreed() == agreed) return known;
     return Error{Errc::invalid_argument, "another handle of " + key.name.quoted() +
                                              " in this client has another scheme or other hand-off bounds"};
   }
-  auto local = std::make_shared<local::LocalLock>(self->context_, self->keeper_, **scheme, key, agreed.bounds);
-  auto core = std::make_shared<MutexCore>(self, std::move(local), agreed, defaults);
-  place = core;
-  return core;
+  auto queue = std::make_shared<local::LocalLock>(self->context_, self->keeper_, *agreed.scheme, key, agreed.bounds);
+  known = std::make_shared<NamedLock>(self, std::move(queue), agreed);
+  place = known;
+  return known;
 }
 
 void ClientCore::forget(const store::LockKey& key) {
   const std::lock_guard lock(mutex_);
-  const auto found = mutexes_.find(key);
-  if (found != mutexes_.end() && found->second.expired()) mutexes_.erase(found);
+  const auto found = locks_.find(key);
+  if (found != locks_.end() && found->second.expired()) locks_.erase(found);
 }
 
 awaitable<Result<void>> ClientCore::check(Sequencer sequencer) {
@@ -181,14 +187,14 @@ awaitable<Result<std::string>> ClientCore::only_holder(store::LockKey key) {
 }
 
 void ClientCore::close_locks() {
-  std::vector<std::shared_ptr<MutexCore>> locks;
+  std::vector<std::shared_ptr<NamedLock>> locks;
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [key, weak] : mutexes_) {
-      if (auto core = weak.lock()) locks.push_back(std::move(core));
+    for (auto& [key, weak] : locks_) {
+      if (auto named = weak.lock()) locks.push_back(std::move(named));
     }
   }
-  for (const auto& core : locks) core->local()->close();
+  for (const auto& named : locks) named->queue()->close();
 }
 
 awaitable<Result<void>> ClientCore::close(Duration within) {

@@ -20,6 +20,15 @@ using base::Deadline;
 using base::Runtime;
 
 class MutexCore;
+class NamedLock;
+
+/// What all handles of one lock in a client must agree on.
+struct LockAgreement {
+  store::Scheme* scheme;
+  local::PassBounds bounds;
+
+  friend bool operator==(const LockAgreement&, const LockAgreement&) = default;
+};
 
 /// What stands behind a Client: the coroutine form of the face. The blocking face, the contract suite and the simulation
 /// all use this one.
@@ -32,7 +41,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
   awaitable<Result<void>> connect();
 
-  /// The lock of that name: the same object for all who ask. It keeps `self` alive. Errors: invalid_argument.
+  /// A handle of the lock of that name. It keeps `self` alive. Errors: invalid_argument.
   static Result<std::shared_ptr<MutexCore>> mutex(const std::shared_ptr<ClientCore>& self, std::string_view name,
                                                   const LockOptions& options);
 
@@ -52,11 +61,13 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   /// `closed` when the client was closed, or belongs to the process before fork().
   Result<void> usable() const;
 
-  /// A MutexCore ends: its place in the table is free.
+  /// A NamedLock ends: its place in the table is free.
   void forget(const store::LockKey& key);
 
  private:
   ClientCore(std::shared_ptr<session::Context> context, store::Scheme& scheme, Defaults defaults);
+  static Result<std::shared_ptr<NamedLock>> named_lock(const std::shared_ptr<ClientCore>& self, const store::LockKey& key,
+                                                       const LockAgreement& agreed);
   Result<store::Scheme*> find_scheme(std::string_view name) const;
   void close_locks();
   Deadline patience() const;
@@ -68,7 +79,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   const Defaults defaults_;
   std::atomic<bool> closed_{false};
   std::mutex mutex_;  // guards the table
-  std::map<store::LockKey, std::weak_ptr<MutexCore>> mutexes_;
+  std::map<store::LockKey, std::weak_ptr<NamedLock>> locks_;
 };
 
 /// The handle that the face shares: when the last one goes, the client says goodbye to the store, for a bounded time.

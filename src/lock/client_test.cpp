@@ -7,9 +7,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <semaphore>
@@ -27,34 +30,36 @@ using test::eventually;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Listens to a client. Keeps what it heard.
+/// Listens to a client, and keeps what it heard. The last events may come after the client and the diary have gone.
 class Diary {
  public:
   ClientOptions options() {
     ClientOptions options;
-    options.observer = [this](const Event& event) {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(event);
+    options.observer = [pages = pages_](const Event& event) {
+      const std::lock_guard lock(pages->mutex);
+      pages->events.push_back(event);
     };
     return options;
   }
+  std::vector<Event> events() const {
+    const std::lock_guard lock(pages_->mutex);
+    return pages_->events;
+  }
   std::vector<EventType> types() const {
-    const std::lock_guard lock(mutex_);
     std::vector<EventType> types;
-    for (const Event& event : events_) types.push_back(event.type);
+    for (const Event& event : events()) types.push_back(event.type);
     return types;
   }
-  std::vector<Event> events() const {
-    const std::lock_guard lock(mutex_);
-    return events_;
-  }
   bool heard(std::size_t count) const {
-    return eventually([&] { return types().size() >= count; });
+    return eventually([&] { return events().size() >= count; });
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<Event> events_;
+  struct Pages {
+    std::mutex mutex = {};
+    std::vector<Event> events = {};
+  };
+  std::shared_ptr<Pages> pages_ = std::make_shared<Pages>();
 };
 
 store::memory::Census census(std::string_view name) {
@@ -446,17 +451,21 @@ TEST(ClientTest, TheObserverHearsOfWaiting) {
 }
 
 TEST(ClientTest, BlockingInsideACallbackWouldDeadlock) {
-  std::promise<std::pair<Errc, Errc>> codes;
-  std::optional<Client> inner(std::in_place, "memory:");
-  std::atomic<bool> once = false;
+  struct Seen {
+    Client client{"memory:"};
+    std::promise<std::pair<Errc, Errc>> codes = {};
+    bool once = false;
+  };
+  const auto seen = std::make_shared<Seen>();
   ClientOptions options;
-  options.observer = [&](const Event&) {
-    if (once.exchange(true)) return;
-    codes.set_value({inner->mutex("a").acquire().code(), thrown_by([&] { inner->mutex("b").lock(); })});
+  options.observer = [seen](const Event&) {
+    if (std::exchange(seen->once, true)) return;
+    const Errc thrown = thrown_by([&] { seen->client.mutex("b").lock(); });
+    seen->codes.set_value({seen->client.mutex("a").acquire().code(), thrown});
   };
   Client client("memory:", options);
   EXPECT_TRUE(client.mutex("job").acquire());
-  EXPECT_EQ(codes.get_future().get(), std::pair(Errc::would_deadlock, Errc::would_deadlock));
+  EXPECT_EQ(seen->codes.get_future().get(), std::pair(Errc::would_deadlock, Errc::would_deadlock));
 }
 
 TEST(ClientTest, AHoldMayBeReleasedInsideACallback) {

@@ -3,9 +3,9 @@
 namespace pawl::lock {
 
 Sequencer HoldCore::sequencer() const {
-  const store::LockKey& key = mutex_->local()->key();
+  const store::LockKey& key = lock_->key();
   Sequencer sequencer;
-  sequencer.store_id = mutex_->client().store_id();
+  sequencer.store_id = lock_->client().store_id();
   sequencer.kind = key.kind;
   sequencer.token = hold_->token();
   sequencer.name = key.name.bytes();
@@ -20,23 +20,23 @@ Result<void> HoldCore::let_go() {
 }
 
 awaitable<Result<void>> HoldCore::release() {
-  const auto mutex = mutex_;
+  const auto lock = lock_;
   const auto hold = hold_;
   if (auto ours = let_go(); !ours) co_return ours;
-  co_return co_await mutex->local()->release(hold);
+  co_return co_await lock->queue()->release(hold);
 }
 
 Result<void> HoldCore::release_blocking() {
-  Runtime& runtime = mutex_->client().runtime();
+  Runtime& runtime = lock_->runtime();
   if (!inert() && runtime.may_block()) return runtime.block_on(release());
   auto ours = let_go();
-  if (ours) runtime.send([lock = mutex_->local(), hold = hold_] { lock->send_release(hold); });
+  if (ours) runtime.send([lock = lock_->queue(), hold = hold_] { lock->send_release(hold); });
   return ours;
 }
 
 void HoldCore::send_release() noexcept {
   if (!let_go()) return;
-  mutex_->client().runtime().send([lock = mutex_->local(), hold = hold_] { lock->send_release(hold); });
+  lock_->runtime().send([lock = lock_->queue(), hold = hold_] { lock->send_release(hold); });
 }
 
 }  // namespace pawl::lock

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lock/mutex_core.hpp"
+#include "lock/named_lock.hpp"
 
 #include <pawl/hold.hpp>
 
@@ -11,15 +11,15 @@ namespace pawl::lock {
 /// What stands behind a Hold.
 class HoldCore {
  public:
-  HoldCore(std::shared_ptr<MutexCore> mutex, std::shared_ptr<local::LocalHold> hold)
-      : mutex_(std::move(mutex)), hold_(std::move(hold)) {}
+  HoldCore(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalHold> hold)
+      : lock_(std::move(lock)), hold_(std::move(hold)) {}
 
   static Hold face(std::shared_ptr<HoldCore> core) { return Hold(std::move(core)); }
   static const std::shared_ptr<HoldCore>& behind(const Hold& hold) { return hold.core_; }
 
   const local::LocalHold& hold() const { return *hold_; }
   Sequencer sequencer() const;
-  bool inert() const { return mutex_->client().runtime().inert(); }
+  bool inert() const { return lock_->runtime().inert(); }
 
   /// The coroutine form of Hold::release().
   awaitable<Result<void>> release();
@@ -30,7 +30,7 @@ class HoldCore {
  private:
   Result<void> let_go();
 
-  const std::shared_ptr<MutexCore> mutex_;
+  const std::shared_ptr<NamedLock> lock_;
   const std::shared_ptr<local::LocalHold> hold_;
 };
 

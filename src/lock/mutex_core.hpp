@@ -1,7 +1,7 @@
 #pragma once
 
-#include "lock/client_core.hpp"
-#include "lock/thread_holds.hpp"
+#include "lock/named_lock.hpp"
+#include "lock/settings.hpp"
 
 #include <pawl/hold.hpp>
 #include <pawl/mutex.hpp>
@@ -13,25 +13,15 @@
 
 namespace pawl::lock {
 
-/// What stands behind a Mutex: one per name and client, whatever the number of handles.
+/// What stands behind a Mutex: a handle, with defaults of its own, of a lock that all handles of that name share.
 /// Threads: all.
-class MutexCore : public std::enable_shared_from_this<MutexCore> {
+class MutexCore {
  public:
-  /// What all handles of the lock must agree on.
-  struct Agreed {
-    store::Scheme* scheme;
-    local::PassBounds bounds;
-
-    friend bool operator==(const Agreed&, const Agreed&) = default;
-  };
-
-  MutexCore(std::shared_ptr<ClientCore> client, std::shared_ptr<local::LocalLock> lock, Agreed agreed, Defaults defaults);
-  ~MutexCore();
+  MutexCore(std::shared_ptr<NamedLock> lock, Defaults defaults) : lock_(std::move(lock)), defaults_(std::move(defaults)) {}
 
   const std::string& name() const { return lock_->key().name.bytes(); }
-  const Agreed& agreed() const { return agreed_; }
-  ClientCore& client() const { return *client_; }
-  const std::shared_ptr<local::LocalLock>& local() const { return lock_; }
+  const std::shared_ptr<local::LocalLock>& local() const { return lock_->queue(); }
+  ClientCore& client() const { return lock_->client(); }
 
   /// The coroutine form. The options' text is copied before it returns.
   awaitable<Result<Hold>> acquire(AcquireOptions options, std::stop_token stop);
@@ -42,21 +32,15 @@ class MutexCore : public std::enable_shared_from_this<MutexCore> {
   bool lock(std::optional<Duration> wait);
   void unlock() noexcept;
   const Hold* this_thread_hold() const noexcept;
-  /// The thread of that number has ended: what it still held is released.
-  void abandon(std::uint64_t thread) noexcept;
 
   static Mutex face(std::shared_ptr<MutexCore> core) { return Mutex(std::move(core)); }
 
  private:
-  static awaitable<Result<Hold>> acquire_resolved(std::shared_ptr<MutexCore> self, Result<local::Request> request,
+  static awaitable<Result<Hold>> acquire_resolved(std::shared_ptr<NamedLock> lock, Result<local::Request> request,
                                                   std::stop_token stop);
-  void count(const Result<Hold>& outcome, Duration waited);
 
-  const std::shared_ptr<ClientCore> client_;
-  const std::shared_ptr<local::LocalLock> lock_;
-  const Agreed agreed_;
+  const std::shared_ptr<NamedLock> lock_;
   const Defaults defaults_;
-  ThreadHolds thread_holds_;
 };
 
 }  // namespace pawl::lock

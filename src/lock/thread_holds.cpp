@@ -1,7 +1,7 @@
 #include "lock/thread_holds.hpp"
 
 #include "base/threads.hpp"
-#include "lock/mutex_core.hpp"
+#include "lock/named_lock.hpp"
 
 #include <utility>
 #include <vector>
@@ -14,24 +14,24 @@ class HeldByThisThread {
  public:
   ~HeldByThisThread() {
     for (const auto& entry : std::exchange(held_, {})) {
-      if (const auto core = entry.second.lock()) core->abandon(base::this_thread_number());
+      if (const auto lock = entry.second.lock()) lock->abandon(base::this_thread_number());
     }
   }
-  void add(const std::shared_ptr<MutexCore>& core) { held_.emplace_back(core.get(), core); }
-  void remove(const MutexCore* core) {
-    std::erase_if(held_, [&](const auto& entry) { return entry.first == core; });
+  void add(const std::shared_ptr<NamedLock>& lock) { held_.emplace_back(lock.get(), lock); }
+  void remove(const NamedLock* lock) {
+    std::erase_if(held_, [&](const auto& entry) { return entry.first == lock; });
   }
 
  private:
-  std::vector<std::pair<const MutexCore*, std::weak_ptr<MutexCore>>> held_;
+  std::vector<std::pair<const NamedLock*, std::weak_ptr<NamedLock>>> held_;
 };
 
 thread_local HeldByThisThread held_by_this_thread;
 
 }  // namespace
 
-void remember_for_thread_exit(const std::shared_ptr<MutexCore>& core) { held_by_this_thread.add(core); }
-void forget_for_thread_exit(const MutexCore* core) { held_by_this_thread.remove(core); }
+void remember_for_thread_exit(const std::shared_ptr<NamedLock>& lock) { held_by_this_thread.add(lock); }
+void forget_for_thread_exit(const NamedLock* lock) { held_by_this_thread.remove(lock); }
 
 ThreadHolds::Entry ThreadHolds::enter(std::uint64_t thread) {
   const std::lock_guard lock(mutex_);

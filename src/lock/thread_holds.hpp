@@ -11,7 +11,7 @@
 
 namespace pawl::lock {
 
-class MutexCore;
+class NamedLock;
 
 /// Who holds a lock through the Lockable face, and how often: reentrancy per thread. Usually one thread; more only when
 /// some of them have lost theirs and do not know it yet.
@@ -39,7 +39,7 @@ class ThreadHolds {
 };
 
 /// Remembers for the calling thread what it holds, so that it is released when the thread ends.
-void remember_for_thread_exit(const std::shared_ptr<MutexCore>& core);
-void forget_for_thread_exit(const MutexCore* core);
+void remember_for_thread_exit(const std::shared_ptr<NamedLock>& lock);
+void forget_for_thread_exit(const NamedLock* lock);
 
 }  // namespace pawl::lock

@@ -32,7 +32,7 @@ class Contract : public ::testing::TestWithParam<Line> {
 
   /// A lease that a test can wait for, and that survives a machine which stands still for a while: for holds that must
   /// come through trouble alive.
-  Duration sturdy_lease() const { return 3 * world_->lease(); }
+  Duration sturdy_lease() const { return 2 * world_->lease(); }
 
   void TearDown() override { EXPECT_EQ(world_->left_behind(), ""); }
 

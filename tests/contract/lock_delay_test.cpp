@@ -109,7 +109,7 @@ TEST_P(LockDelay, AReleaseAfterTheLossIsNotACleanOne) {
 
 TEST_P(LockDelay, MaxHoldCountsAsFailure) {
   PAWL_NEEDS(lock_delay);
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().client(), bob = world().brief_client();
   const Hold hold = must_acquire(alice, "job", {.lock_delay = delay(), .max_hold = a_moment()});
   EXPECT_TRUE(world().eventually([&] { return hold.lost().stop_requested(); }));
   const Time lost = world().now();
@@ -123,7 +123,7 @@ TEST_P(LockDelay, MaxHoldCountsAsFailure) {
 // Scenario: alice stops as she should: when she hears of the loss she throws the hold away.
 TEST_P(LockDelay, AHoldThatIsDroppedWhenItsLossIsToldIsNotACleanReleaseEither) {
   PAWL_NEEDS(lock_delay);
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().client(), bob = world().brief_client();
   Hold hold = must_acquire(alice, "job", {.lock_delay = delay(), .max_hold = a_moment()});
   const std::stop_token lost = hold.lost();
   const std::stop_callback on_lost(lost, [&] { hold = Hold(); });

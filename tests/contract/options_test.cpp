@@ -106,8 +106,7 @@ TEST_P(Options, AHoldCountsAsAHandle) {
   EXPECT_EQ(mutex_of(alice, {.local_passes = 4}).code(), Errc::invalid_argument);
 }
 
-// Disabled: MutexCore keeps the defaults of the first handle, and those of the second are silently dropped.
-TEST_P(Options, DISABLED_HandlesMayHaveDefaultsOfTheirOwn) {
+TEST_P(Options, HandlesMayHaveDefaultsOfTheirOwn) {
   const Actor alice = world().client();
   const auto first = alice.mutex("job", {.label = "first"});
   const auto second = alice.mutex("job", {.label = "second"});

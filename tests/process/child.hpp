@@ -14,6 +14,15 @@
 
 namespace pawl::test {
 
+/// ASan's allocator takes no care of fork(): a child finds it locked by a thread that it does not have.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool may_fork_while_busy = false;
+#elif defined(__has_feature)
+inline constexpr bool may_fork_while_busy = !__has_feature(address_sanitizer);
+#else
+inline constexpr bool may_fork_while_busy = true;
+#endif
+
 enum class Exit { quickly, fully };  ///< _exit(), exit()
 
 /// What became of a forked process: its exit code, or one of these.

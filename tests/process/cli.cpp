@@ -146,8 +146,9 @@ int Terminal::wait() {
 }
 
 Process CliTest::start_with(Words environment, Words words) const {
-  words.insert(words.begin(), PAWL_CLI);
-  return Process(words, environment, folder_.path());
+  Words command{PAWL_CLI};
+  command.insert(command.end(), words.begin(), words.end());
+  return Process(command, environment, folder_.path());
 }
 
 Process CliTest::start(Words words) const {

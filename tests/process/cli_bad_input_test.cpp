@@ -116,8 +116,9 @@ TEST_F(CliBadInput, AFullDisk) {
   if (Process({"unshare", "-rm", "sh", "-c", mount}, environment, folder_.path()).wait().code != 0) {
     GTEST_SKIP() << "no small disk can be mounted here";
   }
-  Process process({"unshare", "-rm", "sh", "-c", mount + " && exec " PAWL_CLI " --store " + store() + " run job -- true"},
-                  environment, folder_.path());
+  Process process(
+      {"unshare", "-rm", "sh", "-c", mount + " && exec " PAWL_CLI " --store " + store() + " run job -- true"},
+      environment, folder_.path());
   expect_one_line(process.wait(), "the disk is full", 121);
 }
 

@@ -49,9 +49,10 @@ TEST_F(CliInspect, ShowTellsHolderAndWaitersInOrder) {
   const Process carol = start({"run", "--label", "carol", "job", "--", "true"});
   ASSERT_TRUE(queued("job", 2));
   const std::string view = pawl({"show", "job"}).out;
-  EXPECT_THAT(view, AllOf(StartsWith("\"job\" (mutex, scheme queue)\n  held for "),
-                          HasSubstr(", pid " + std::to_string(alice.pid()) + ": alice's work\n"), HasSubstr("    token  "),
-                          HasSubstr("    claim  "), HasSubstr("    lease  "), HasSubstr("  2 waiting\n")));
+  EXPECT_THAT(view,
+              AllOf(StartsWith("\"job\" (mutex, scheme queue)\n  held for "),
+                    HasSubstr(", pid " + std::to_string(alice.pid()) + ": alice's work\n"), HasSubstr("    token  "),
+                    HasSubstr("    claim  "), HasSubstr("    lease  "), HasSubstr("  2 waiting\n")));
   EXPECT_LT(view.find("pid " + std::to_string(bob.pid()) + ": bob"),
             view.find("pid " + std::to_string(carol.pid()) + ": carol"));
 }
@@ -60,12 +61,13 @@ TEST_F(CliInspect, TheSameAsJson) {
   const Process alice = holder("job", {"--label", "a \"quoted\" label"});
   const Process bob = start({"run", "job", "--", "true"});
   ASSERT_TRUE(queued("job", 1));
-  EXPECT_EQ(of_json({"show", "--json", "job"},
-                    "d['version'], [(l['name'], l['kind'], l['scheme'], len(l['holders'][0]['token']), "
-                    "l['holders'][0]['pid'], l['holders'][0]['label'], [w['pid'] for w in l['waiters']], "
-                    "l['holders'][0]['age_ms'] >= 0, 0 < l['holders'][0]['lease_left_ms'] <= 30000) for l in d['locks']]"),
-            "1 [('job', 'mutex', 'queue', 32, " + std::to_string(alice.pid()) + ", 'a \"quoted\" label', [" +
-                std::to_string(bob.pid()) + "], True, True)]\n");
+  EXPECT_EQ(
+      of_json({"show", "--json", "job"},
+              "d['version'], [(l['name'], l['kind'], l['scheme'], len(l['holders'][0]['token']), "
+              "l['holders'][0]['pid'], l['holders'][0]['label'], [w['pid'] for w in l['waiters']], "
+              "l['holders'][0]['age_ms'] >= 0, 0 < l['holders'][0]['lease_left_ms'] <= 30000) for l in d['locks']]"),
+      "1 [('job', 'mutex', 'queue', 32, " + std::to_string(alice.pid()) + ", 'a \"quoted\" label', [" +
+          std::to_string(bob.pid()) + "], True, True)]\n");
 }
 
 TEST_F(CliInspect, LsListsByPrefix) {
@@ -75,8 +77,9 @@ TEST_F(CliInspect, LsListsByPrefix) {
   EXPECT_EQ(of_json({"ls", "--json"}, "[l['name'] for l in d['locks']]"), "['billing/a', 'billing/b', 'other']\n");
   EXPECT_EQ(of_json({"ls", "--json", "billing/"}, "[l['name'] for l in d['locks']]"), "['billing/a', 'billing/b']\n");
   const std::string table = pawl({"ls", "billing/"}).out;
-  EXPECT_THAT(table, AllOf(StartsWith("NAME       KIND   WAITING  HELD FOR  TOKEN"), HasSubstr("\nbilling/a  mutex  0 "),
-                           HasSubstr(", pid " + std::to_string(two.pid()) + ": sh\n")));
+  EXPECT_THAT(table,
+              AllOf(StartsWith("NAME       KIND   WAITING  HELD FOR  TOKEN"), HasSubstr("\nbilling/a  mutex  0 "),
+                    HasSubstr(", pid " + std::to_string(two.pid()) + ": sh\n")));
   EXPECT_EQ(pawl({"ls", "nothing/"}).err, "pawl: no lock whose name begins with \"nothing/\" is in use\n");
 }
 
@@ -179,8 +182,8 @@ class CliAmbiguous : public CliInspect {
 TEST_F(CliAmbiguous, WhereNobodyCanBeAskedTheClaimsAreListed) {
   const Ended both = pawl({"revoke", "--now", "--claim", digit_, "job"});
   EXPECT_EQ(both.code, 125);
-  EXPECT_THAT(both.err, MatchesRegex("pawl: \"job\" can mean 2 claims, say which one with --claim or --kind: " + digit_ +
-                                     "[0-9a-f]{31} \\(mutex, .*; " + digit_ + "[0-9a-f]{31} \\(mutex, .*\n"));
+  EXPECT_THAT(both.err, MatchesRegex("pawl: \"job\" can mean 2 claims, say which one with --claim or --kind: " +
+                                     digit_ + "[0-9a-f]{31} \\(mutex, .*; " + digit_ + "[0-9a-f]{31} \\(mutex, .*\n"));
 }
 
 TEST_F(CliAmbiguous, OnATerminalOneIsAskedWhich) {

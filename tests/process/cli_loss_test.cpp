@@ -42,9 +42,7 @@ TEST_F(CliLoss, ACommandThatDoesNotEndIsKilledBeforeAnotherCanHold) {
   EXPECT_EQ(next.wait().code, 0);
 }
 
-TEST_F(CliLoss, ACommandThatEndsInTimeHasItsOwnCode) {
-  EXPECT_EQ(doomed("exit 6").wait().code, 6);
-}
+TEST_F(CliLoss, ACommandThatEndsInTimeHasItsOwnCode) { EXPECT_EQ(doomed("exit 6").wait().code, 6); }
 
 TEST_F(CliLoss, TakenAwayTheCommandIsKilledAtOnce) {
   Process process = start({"run", "job", "--", "sh", "-c", "trap '' TERM; echo started; while :; do sleep 0.01; done"});
@@ -64,7 +62,8 @@ TEST_F(CliLoss, AskedForTheLockTheCommandGetsTermAndKeepsItsCode) {
   EXPECT_EQ(pawl({"revoke", "job"}).code, 0);
   const Ended ended = process.wait();
   EXPECT_EQ(ended.code, 11);
-  EXPECT_THAT(ended.err, HasSubstr("pawl: somebody asks for the lock \"job\" (pawl revoke): sent TERM to the command\n"));
+  EXPECT_THAT(ended.err,
+              HasSubstr("pawl: somebody asks for the lock \"job\" (pawl revoke): sent TERM to the command\n"));
   EXPECT_TRUE(nothing_left());
 }
 

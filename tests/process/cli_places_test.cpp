@@ -24,7 +24,8 @@ TEST_F(CliPlaces, CronAndAShellMeetInOneDefaultFolder) {
   // As root, whose default store is /var/lib/pawl, with a /var/lib of its own for the time of the test.
   const std::string play =
       "mount -t tmpfs none /var/lib || exit 77\n"
-      "env -i PATH=/usr/bin:/bin " PAWL_CLI " run job -- sh -c 'echo held > /var/lib/held; exec sleep 1000' &\n"
+      "env -i PATH=/usr/bin:/bin " PAWL_CLI
+      " run job -- sh -c 'echo held > /var/lib/held; exec sleep 1000' &\n"
       "until test -e /var/lib/held; do sleep 0.01; done\n"
       "export HOME=/nonexistent XDG_STATE_HOME=/nonexistent XDG_RUNTIME_DIR=/nonexistent LANG=C\n" PAWL_CLI
       " run --no-wait job -- true\n"
@@ -42,7 +43,8 @@ TEST_F(CliPlaces, EverySubcommandHasHelpWithAnExample) {
   for (const std::string name : {"run", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "schemes"}) {
     const Ended help = pawl({name, "--help"});
     EXPECT_EQ(help.code, 0);
-    EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: pawl " + name), HasSubstr("Example"), HasSubstr("\n  pawl "))) << name;
+    EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: pawl " + name), HasSubstr("Example"), HasSubstr("\n  pawl ")))
+        << name;
     EXPECT_THAT(pawl({"--help"}).out, HasSubstr("\n  " + name + " "));
   }
 }
@@ -62,13 +64,17 @@ TEST_F(CliPlaces, TheManPageIsCleanAndKnowsEverySubcommandAndCode) {
 /// What bash offers for the last word of a line.
 TEST_F(CliPlaces, BashCompletesSubcommandsOptionsAndLocks) {
   const auto complete = [&](const std::string& words) {
-    const std::string script = "source '" + source + "/apps/cli/completion/pawl.bash'\n"
-                               "COMP_WORDS=(" + words + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+    const std::string script = "source '" + source +
+                               "/apps/cli/completion/pawl.bash'\n"
+                               "COMP_WORDS=(" +
+                               words +
+                               "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
                                "_pawl; echo \"${COMPREPLY[*]}\"";
     const std::string bin = folder_.path();
     ::unlink((bin + "/pawl").c_str());
     EXPECT_EQ(::symlink(PAWL_CLI, (bin + "/pawl").c_str()), 0);
-    const Ended ended = run({"bash", "--norc", "-c", script}, {"PATH=" + bin + ":/usr/bin:/bin", "PAWL_STORE=" + store()});
+    const Ended ended =
+        run({"bash", "--norc", "-c", script}, {"PATH=" + bin + ":/usr/bin:/bin", "PAWL_STORE=" + store()});
     EXPECT_EQ(ended.err, "");
     return ended.out;
   };
@@ -85,9 +91,9 @@ TEST_F(CliPlaces, TheCompletionsKnowEverySubcommandAndOption) {
   const std::string scripts[] = {"pawl.bash", "_pawl", "pawl.fish"};
   for (const std::string& script : scripts) {
     const std::string text = read_file(source + "/apps/cli/completion/" + script);
-    for (const std::string word : {"run", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "schemes", "version",
-                                   "wait", "no-wait", "lease", "grace", "lock-delay", "label", "scheme", "store", "json",
-                                   "kind", "claim", "now", "workers", "time"}) {
+    for (const std::string word : {"run",     "ls",      "show", "revoke",  "check", "epoch", "demo",       "bench",
+                                   "schemes", "version", "wait", "no-wait", "lease", "grace", "lock-delay", "label",
+                                   "scheme",  "store",   "json", "kind",    "claim", "now",   "workers",    "time"}) {
       EXPECT_THAT(text, HasSubstr(word)) << script;
     }
   }
@@ -96,7 +102,7 @@ TEST_F(CliPlaces, TheCompletionsKnowEverySubcommandAndOption) {
 TEST_F(CliPlaces, ADemoThatCannotBeginSaysSo) {
   const Ended ended = run({PAWL_CLI, "demo"}, {"PATH=/usr/bin:/bin", "TMPDIR=/proc"});
   EXPECT_EQ(ended.code, 125);
-  EXPECT_THAT(ended.err, HasSubstr("pawl: cannot make a folder /proc/pawl-demo"));
+  EXPECT_THAT(ended.err, HasSubstr("pawl: cannot make a temporary folder /proc/pawl-demo"));
 }
 
 }  // namespace

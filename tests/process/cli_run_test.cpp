@@ -61,8 +61,9 @@ TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
 }
 
 TEST_F(CliRun, WhatIsIgnoredStaysIgnored) {
-  Process process({"sh", "-c", "trap '' HUP CHLD; exec " PAWL_CLI " run job -- sh -c 'grep SigIgn /proc/$$/status; exit 5'"},
-                  {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
+  Process process(
+      {"sh", "-c", "trap '' HUP CHLD; exec " PAWL_CLI " run job -- sh -c 'grep SigIgn /proc/$$/status; exit 5'"},
+      {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
   const Ended ended = process.wait();
   EXPECT_EQ(ended.code, 5);
   EXPECT_EQ(ended.out, "SigIgn:\t0000000000010001\n");
@@ -113,7 +114,8 @@ TEST_F(CliRun, TheStoreMayStandBeforeOrAfterTheSubcommand) {
   EXPECT_EQ(start_with(nothing, {"--store=" + store(), "run", "job", "--", "true"}).wait().code, 0);
   EXPECT_EQ(start_with(nothing, {"run", "--store", store(), "job", "--", "true"}).wait().code, 0);
   EXPECT_EQ(start_with(nothing, {"run", "job", "--store", store(), "--", "true"}).wait().code, 0);
-  EXPECT_EQ(start_with(nothing, {"--store", "nonsense", "run", "--store", store(), "job", "--", "true"}).wait().code, 0);
+  EXPECT_EQ(start_with(nothing, {"--store", "nonsense", "run", "--store", store(), "job", "--", "true"}).wait().code,
+            0);
 }
 
 TEST_F(CliRun, ANameMayLookLikeASubcommandOrAnOption) {

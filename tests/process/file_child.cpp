@@ -31,7 +31,8 @@ constexpr int answers = 4;
   if (options.group) (void)(::setgroups(0, nullptr) + ::setgid(*options.group));
   if (options.user) (void)::setuid(*options.user);
   std::vector<std::string> words = options.prefix;
-  for (const char* word : {"/proc/self/exe", "--gtest_filter=FileChild.DISABLED_Serve", "--gtest_also_run_disabled_tests"}) {
+  for (const char* word :
+       {"/proc/self/exe", "--gtest_filter=FileChild.DISABLED_Serve", "--gtest_also_run_disabled_tests"}) {
     words.emplace_back(word);
   }
   std::array<char, 4096> self{};

@@ -11,8 +11,8 @@ namespace pawl::process {
 
 using namespace std::chrono_literals;
 
-/// A real process with a client of its own, which does what it is told, line by line. It is killed at the end of the scene
-/// in any case, and dies with the test.
+/// A real process with a client of its own, which does what it is told, line by line. It is killed at the end of the
+/// scene in any case, and dies with the test.
 ///
 /// | command                     | answer                                                      |
 /// |-----------------------------|-------------------------------------------------------------|
@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 /// | fork-and HOW                | what became of the child: see file_child.cpp                |
 /// | stop-inside, die-inside     | nothing: stops, or dies, inside a transaction               |
 /// | mount-small PATH SIZE       | ok; a tmpfs that only this process sees                     |
+/// | acquire-until-refused       | the error of the lock that was one too many                 |
 /// | fill PATH                   | ok when the disk is full; free PATH removes it again        |
 /// An error is answered as "CODE: sentence".
 class Child {

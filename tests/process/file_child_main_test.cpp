@@ -25,6 +25,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace pawl::process {
 namespace {
@@ -38,7 +39,9 @@ void reply(const std::string& line) {
   (void)!::write(4, text.data(), text.size());
 }
 
-std::string outcome(const Result<Hold>& hold) { return hold ? "ok " + hold->token().to_string() : hold.error().to_string(); }
+std::string outcome(const Result<Hold>& hold) {
+  return hold ? "ok " + hold->token().to_string() : hold.error().to_string();
+}
 std::string outcome(const Result<void>& done) { return done ? "ok" : done.error().to_string(); }
 
 class Server {
@@ -62,6 +65,7 @@ class Server {
     if (verb == "mount-small") return mount_small(first, second);
     if (verb == "fill") return fill(first);
     if (verb == "free") return ::unlink(first.c_str()) == 0 ? "ok" : "cannot remove it";
+    if (verb == "acquire-until-refused") return acquire_until_refused();
     if (verb == "close") return outcome(client_->close());
     return "unknown command " + verb;
   }
@@ -84,6 +88,16 @@ class Server {
     return outcome(hold_ = client_->mutex(name).acquire(options));
   }
 
+  std::string acquire_until_refused() {
+    std::vector<Hold> holds;
+    for (int i = 0; i < 100'000; ++i) {
+      Result<Hold> hold = client_->mutex("job " + std::to_string(i)).acquire({.wait = 100ms});
+      if (!hold) return hold.error().to_string();
+      holds.push_back(std::move(*hold));
+    }
+    return "never refused";
+  }
+
   std::string start(const std::string& name) {
     started_ = std::async(std::launch::async, [mutex = client_->mutex(name)]() mutable { return mutex.acquire(); });
     return "ok";
@@ -101,7 +115,7 @@ class Server {
     return std::to_string(which == "holders" ? view->holders.size() : view->waiters.size());
   }
 
-  /// exit: runs destructors and exits. exec: becomes another program. release: releases and asks for more. sleep: lives on.
+  /// exit: runs destructors. exec: becomes another program. release: releases and asks for more. sleep: lives on.
   std::string fork_and(const std::string& how) {
     const pid_t child = ::fork();
     if (child == 0) in_child(how);

@@ -9,5 +9,5 @@ const pid_t parent = ::getpid();
 // A child has the memory of its parent's other threads, but not those threads: all that looks like leaks.
 extern "C" int __lsan_is_turned_off() { return ::getpid() != parent; }
 
-// A child may start threads of its own.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+// A child may start threads of its own, and need not sleep before it exits.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0:atexit_sleep_ms=0"; }

@@ -35,7 +35,8 @@ std::shared_ptr<lock::ClientCore> open(std::string_view text) {
 
 awaitable<void> hold_until_the_end(std::shared_ptr<lock::MutexCore> mutex, std::vector<Hold>& holds,
                                    std::atomic<int>& granted) {
-  Result<Hold> hold = co_await mutex->acquire({}, {});
+  const AcquireOptions options;
+  Result<Hold> hold = co_await mutex->acquire(options, std::stop_token());
   if (!hold) co_return;
   holds.push_back(std::move(*hold));  // on the executor only
   ++granted;

@@ -73,10 +73,9 @@ LockView World::view(std::string_view name) { return inspect(bystander(), name).
 std::vector<LockView> World::views(std::string_view prefix) { return list(bystander(), prefix).value(); }
 
 bool World::ask_until(const std::function<bool()>& so) {
-  const Time end = now() + hang();
   Duration pause{};  // at first only what is ready to happen
-  while (!so()) {
-    if (now() >= end) return false;
+  for (Duration waited{}; !so(); waited += pause) {
+    if (waited >= hang()) return false;
     sleep(pause);
     pause = std::clamp<Duration>(pause * 2, 1ms, hang() / 100);
   }

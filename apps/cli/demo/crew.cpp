@@ -84,14 +84,15 @@ Member& Crew::start(const std::string& name) {
   if (pid == 0) become_worker(folder_, name, orders.read, reports.write);
   ::close(orders.read);
   ::close(reports.write);
-  members_.push_back(std::make_unique<Member>(
-      Member{.name = name, .pid = pid, .orders = orders.write, .reports = reports.read}));
+  members_.push_back(
+      std::make_unique<Member>(Member{.name = name, .pid = pid, .orders = orders.write, .reports = reports.read}));
   return *members_.back();
 }
 
 void Crew::order(const Member& member, const std::string& word) {
   const std::string line = word + "\n";
-  if (member.orders >= 0) [[maybe_unused]] const ssize_t size = ::write(member.orders, line.data(), line.size());
+  if (member.orders >= 0) [[maybe_unused]]
+    const ssize_t size = ::write(member.orders, line.data(), line.size());
 }
 
 void Crew::signal(const Member& member, int number) {

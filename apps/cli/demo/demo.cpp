@@ -1,15 +1,14 @@
 #include "apps/cli/context.hpp"
 #include "apps/cli/demo/screen.hpp"
+#include "apps/cli/temporary_folder.hpp"
 
 #include <fmt/core.h>
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cerrno>
-#include <filesystem>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace pawl::cli {
@@ -17,28 +16,6 @@ namespace pawl::cli {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A folder of its own, gone at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "pawl-demo.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw Failure{own_failure, fmt::format("cannot make a folder {}: {}", name, ::strerror(errno))};
-    }
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct DemoOptions {
   int workers = 4;
@@ -54,7 +31,7 @@ void say_goodbye(Crew& crew, Play& play) {
 
 int demo(const DemoOptions& options) {
   ::signal(SIGPIPE, SIG_IGN);  // a worker that is gone shows by the end of its reports
-  const TemporaryFolder temporary;
+  const TemporaryFolder temporary("pawl-demo");
   const DemoFolder folder{temporary.path()};
   fmt::print("{} processes take turns with one lock, in {}.\nEach adds to a ledger behind a fence.\n\n",
              options.workers, folder.store());
@@ -76,7 +53,9 @@ int demo(const DemoOptions& options) {
 void add_demo(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("demo", "Watch processes contend for a lock, die, and be overtaken");
   const auto options = std::make_shared<DemoOptions>();
-  command->add_option("--workers", options->workers, "How many processes; default 4")->option_text("N")->check(CLI::Range(3, 64));
+  command->add_option("--workers", options->workers, "How many processes; default 4")
+      ->option_text("N")
+      ->check(CLI::Range(3, 64));
   add_duration(*command, "--time", options->time, "How long; default 8s");
   describe(*command, "pawl demo [OPTIONS]",
            "On the file store, in a temporary folder. One holder is killed with -9, another one is\n"

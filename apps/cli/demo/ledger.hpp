@@ -19,9 +19,9 @@ class Ledger {
 
   struct Audit {
     std::int64_t entries = 0;
-    std::int64_t total = 0;     ///< as the last line has it
-    bool adds_up = true;        ///< every total is the one before plus the amount
-    bool in_order = true;       ///< every token is larger than the one before
+    std::int64_t total = 0;  ///< as the last line has it
+    bool adds_up = true;     ///< every total is the one before plus the amount
+    bool in_order = true;    ///< every token is larger than the one before
   };
   Audit audit() const;
 

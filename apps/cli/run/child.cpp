@@ -58,9 +58,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 
 Failure cannot_execute(const std::string& command, int reason) {
   const bool missing = reason == ENOENT;
-  return {missing ? not_found : not_executable,
-          fmt::format("cannot run \"{}\": {}", base::printable(command),
-                      missing ? "there is no such command" : ::strerror(reason))};
+  return {missing ? not_found : not_executable, fmt::format("cannot run \"{}\": {}", base::printable(command),
+                                                            missing ? "there is no such command" : ::strerror(reason))};
 }
 
 }  // namespace

@@ -51,9 +51,8 @@ Duration lease_of(const RunOptions& options, const Context& context) {
 Duration grace_of(const RunOptions& options, Duration lease) {
   if (!options.grace) return std::min<Duration>(5s, lease / 3);
   if (*options.grace <= lease / 2) return *options.grace;
-  throw Failure{own_failure,
-                fmt::format("--grace {} is too long for a lease of {}: it can be half of it at the most",
-                            base::format_duration(*options.grace), base::format_duration(lease))};
+  throw Failure{own_failure, fmt::format("--grace {} is too long for a lease of {}: it can be half of it at the most",
+                                         base::format_duration(*options.grace), base::format_duration(lease))};
 }
 
 /// What operators see beside host and pid. Not the arguments: they may be secret.
@@ -153,18 +152,23 @@ void add_run(CLI::App& app, Context& context) {
   const auto options = std::make_shared<RunOptions>();
   CLI::Option* name =
       command->add_option("NAME", options->name, "The lock: any text of up to 4096 bytes")->option_text(" ");
-  command->add_option("--name", options->name, "NAME, where it begins with -: --name=-x")->option_text("NAME")->excludes(name);
-  CLI::Option* wait = add_duration(*command, "--wait", options->wait, "Give up after this long; default: wait for ever");
+  command->add_option("--name", options->name, "NAME, where it begins with -: --name=-x")
+      ->option_text("NAME")
+      ->excludes(name);
+  CLI::Option* wait =
+      add_duration(*command, "--wait", options->wait, "Give up after this long; default: wait for ever");
   command->add_flag("--no-wait", options->no_wait, "Give up at once if somebody else holds it")
       ->option_text(" ")
       ->excludes(wait);
-  add_duration(*command, "--lease", options->lease, "How long the store believes in us without hearing\nfrom us; default 30s");
+  add_duration(*command, "--lease", options->lease,
+               "How long the store believes in us without hearing\nfrom us; default 30s");
   add_duration(*command, "--grace", options->grace,
                "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease");
   add_duration(*command, "--lock-delay", options->lock_delay,
                "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, at most 60s");
   add_scheme(*command, options->scheme);
-  command->add_option("--label", options->label, "What \"pawl show\" shows; default: the command's name")->option_text("TEXT");
+  command->add_option("--label", options->label, "What \"pawl show\" shows; default: the command's name")
+      ->option_text("TEXT");
   command->add_option("-E", options->code_of_not_acquired, "The exit code in place of 124")
       ->option_text("N")
       ->check(CLI::Range(0, 255));

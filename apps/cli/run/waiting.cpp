@@ -37,7 +37,8 @@ Waited Waiting::finish(const Signals& signals) {
   thread_.join();
   if (error_) std::rethrow_exception(error_);
   if (cancelled_by_) {
-    throw Failure{by_signal + *cancelled_by_, fmt::format("{} while waiting for the lock", signal_name(*cancelled_by_))};
+    throw Failure{by_signal + *cancelled_by_,
+                  fmt::format("{} while waiting for the lock", signal_name(*cancelled_by_))};
   }
   return std::move(*waited_);
 }

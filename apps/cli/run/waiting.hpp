@@ -18,14 +18,14 @@ struct Waited {
   Result<Hold> hold = Hold();
 };
 
-/// Opens the store and waits for the lock on a thread of its own, so that this one can listen to signals: one that would
-/// end the process ends the wait, and nothing is left in the queue.
+/// Opens the store and waits for the lock on a thread of its own, so that this one can listen to signals: one that
+/// would end the process ends the wait, and nothing is left in the queue.
 class Waiting {
  public:
   using Work = std::function<Waited(const std::function<void()>& asking, std::stop_token stop)>;
 
-  /// `work` calls `asking` before it asks for the lock: until then there is nothing to clean up. What it throws is thrown
-  /// by finish().
+  /// `work` calls `asking` before it asks for the lock: until then there is nothing to clean up. What it throws is
+  /// thrown by finish().
   explicit Waiting(Work work);
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;

@@ -60,7 +60,8 @@ bool Environment::gone(bool thorough) const { return gate_.gone() || (thorough &
 
 Environment::Attempt Environment::attempt(const Work& work, base::Runtime& runtime, Duration patience) {
   if (deleted(runtime.now())) {
-    return {End::gone, {Errc::lost, fmt::format("the store's folder \"{}\" was deleted", base::printable(folder_.path()))}};
+    return {End::gone,
+            {Errc::lost, fmt::format("the store's folder \"{}\" was deleted", base::printable(folder_.path()))}};
   }
   WriterMutex& mutex = gate_.mutex();
   if (!mutex.lock_within(patience, pid_)) return {End::busy, no_entry()};
@@ -117,8 +118,9 @@ Result<TokenMark> Environment::raise_mark(base::Runtime& runtime, bool new_epoch
   const Result<std::optional<TokenMark>> found = tokens_.read();
   if (!found) return found.error();
   if (!*found || tokens_.gone()) {
-    return Error{Errc::store_unavailable, fmt::format("\"{}\" was deleted: end all that use the folder, then start again",
-                                                      base::printable(folder_.shown("tokens")))};
+    return Error{Errc::store_unavailable,
+                 fmt::format("\"{}\" was deleted: end all that use the folder, then start again",
+                             base::printable(folder_.shown("tokens")))};
   }
   TokenMark next = **found;
   next.mark += token_block;
@@ -138,7 +140,6 @@ Result<std::uint64_t> Environment::reserve_tokens(base::Runtime& runtime, bool n
   }
   const Result<TokenMark> next = raise_mark(runtime, new_epoch);
   gate_.give_back(Gate::Right::reserve_tokens);
-  reserving_ = false;
   if (!next) return next.error();
   const auto note = [&next](Counters& counters) {
     if (next->epoch.epoch < counters.epoch) return;  // somebody has raised it once more

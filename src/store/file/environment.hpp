@@ -21,7 +21,7 @@ namespace pawl::store::file {
 
 class Listener;
 
-/// Everything of one folder that one process has open: one of it per process and folder, whatever the number of clients.
+/// Everything of one folder that one process has open: one per process and folder, whatever the number of clients.
 /// Limit:   after fork() the child must not touch it; its destructor does nothing there.
 /// Threads: all.
 class Environment : public std::enable_shared_from_this<Environment> {
@@ -40,7 +40,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
   /// The one of this process, opened if need be. May block on the disk: never on the executor.
   /// Errors: `busy` = somebody else is just opening the folder, the sentence says who; try again.
-  static Result<std::shared_ptr<Environment>> open(const FolderOptions& options, base::Runtime& runtime, Deadline deadline);
+  static Result<std::shared_ptr<Environment>> open(const FolderOptions& options, base::Runtime& runtime,
+                                                   Deadline deadline);
 
   Environment(Folder folder, Gate gate, TokenFile tokens, Database database);
   Environment(const Environment&) = delete;
@@ -48,13 +49,14 @@ class Environment : public std::enable_shared_from_this<Environment> {
   ~Environment();
 
   /// One transaction: sweeps, runs `work`, commits, sends the letters. `patience`: how long to sleep for the writer's
-  /// mutex; 0: a few microseconds of trying. `work` may run several times and must only touch the tables and its answer.
+  /// mutex; 0: a few microseconds of trying. `work` may run again and must only touch the tables and its answer.
   using Work = std::function<void(Tables&)>;
   Attempt attempt(const Work& work, base::Runtime& runtime, Duration patience);
 
-  /// Are they so few that it is time to reserve more? True for one caller at a time: it must call reserve_tokens().
+  /// Are they so few that it is time to reserve more? True for one caller at a time, until it says that it has done so.
   bool must_reserve() { return low_on_tokens_ && !reserving_.exchange(true); }
-  /// Writes a higher mark to the disk, and a new epoch if that is wanted; answers the epoch. Blocks: never on the executor.
+  void has_reserved() { reserving_ = false; }
+  /// Writes a higher mark to the disk, and a new epoch if wanted; answers the epoch. Blocks: never on the executor.
   /// Errors: `busy` = somebody else is just at it; try again.
   Result<std::uint64_t> reserve_tokens(base::Runtime& runtime, bool new_epoch, Duration patience);
 

@@ -33,8 +33,8 @@ class FileStore final : public Store {
   Queue queue_;
 };
 
-/// `file:///path`. Options of its own: `mode=0770` (for a new folder; default 0700), `network=yes` (a network file system
-/// that one host uses). Nothing is opened yet.
+/// `file:///path`. Options of its own: `mode=0770` (for a new folder; default 0700), `network=yes` (a network file
+/// system that one host uses). Nothing is opened yet.
 /// Errors: invalid_argument.
 Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime);
 

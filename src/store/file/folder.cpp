@@ -81,8 +81,8 @@ Result<void> check_file_system(const Fd& fd, const FolderOptions& options) {
   struct statfs file_system {};
   if (::fstatfs(fd.get(), &file_system) != 0) return system_failure("look at the folder", options.path, errno);
   if (options.network || !is_network_file_system(static_cast<std::uint64_t>(file_system.f_type))) return {};
-  return Error{Errc::unsupported,
-               quoted(options.path) + " is on a network file system, where the processes of one host cannot exclude "
+  return Error{Errc::unsupported, quoted(options.path) +
+                                      " is on a network file system, where the processes of one host cannot exclude "
                                       "those of another: use a local folder, or a store with a server; with "
                                       "?network=yes it is used all the same, from one host only"};
 }
@@ -93,17 +93,19 @@ Result<void> apply_mode(const Fd& fd, const FolderOptions& options, struct stat&
   if (options.mode && has != *options.mode) {
     const bool used = ::faccessat(fd.get(), "gate", F_OK, AT_EACCESS) == 0;
     if (used || status.st_uid != ::geteuid()) {
-      return Error{Errc::invalid_argument,
-                   fmt::format("the folder {} has mode {:04o}, not {:04o}: change it with chmod while nobody uses it, or "
-                               "leave ?mode= out",
-                               quoted(options.path), has, *options.mode)};
+      return Error{
+          Errc::invalid_argument,
+          fmt::format("the folder {} has mode {:04o}, not {:04o}: change it with chmod while nobody uses it, or "
+                      "leave ?mode= out",
+                      quoted(options.path), has, *options.mode)};
     }
     if (::fchmod(fd.get(), *options.mode) != 0) return system_failure("set the mode of", options.path, errno);
     if (::fstat(fd.get(), &status) != 0) return system_failure("look at the folder", options.path, errno);
   }
   if ((status.st_mode & 0002) == 0) return {};
-  return Error{Errc::invalid_argument, quoted(options.path) + " can be written to by everybody, who could then take any "
-                                                              "lock away: use a folder with mode 0700 or 0770"};
+  return Error{Errc::invalid_argument, quoted(options.path) +
+                                           " can be written to by everybody, who could then take any "
+                                           "lock away: use a folder with mode 0700 or 0770"};
 }
 
 }  // namespace
@@ -119,11 +121,11 @@ Error system_failure(std::string_view doing, std::string_view path, int number) 
 }
 
 bool is_network_file_system(std::uint64_t type) {
-  // Those that <linux/magic.h> does not name: cifs, smb3, ceph, lustre, gfs2, beegfs, gpfs. FUSE may be sshfs, or worse.
-  constexpr std::array<std::uint64_t, 15> shared = {
-      NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, AFS_SUPER_MAGIC, AFS_FS_MAGIC, CODA_SUPER_MAGIC, V9FS_MAGIC,  OCFS2_SUPER_MAGIC,
-      0xFF534D42,      0xFE534D42,      0x00C36400,      0x0BD00BD0,   0x01161970,       0x19830326,  0x47504653,
-      0x65735546};
+  // <linux/magic.h> does not name: cifs, smb3, ceph, lustre, gfs2, beegfs, gpfs, and FUSE, which may be sshfs or worse.
+  constexpr std::array<std::uint64_t, 15> shared = {NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, AFS_SUPER_MAGIC,   AFS_FS_MAGIC,
+                                                    CODA_SUPER_MAGIC, V9FS_MAGIC,      OCFS2_SUPER_MAGIC, 0xFF534D42,
+                                                    0xFE534D42,       0x00C36400,      0x0BD00BD0,        0x01161970,
+                                                    0x19830326,       0x47504653,      0x65735546};
   return std::find(shared.begin(), shared.end(), type) != shared.end();
 }
 

@@ -65,7 +65,7 @@ class Folder {
     Fd fd;
     bool created = false;
   };
-  /// Opened for reading and writing, made if it is not there: with the folder's group and permissions, whatever the umask.
+  /// For reading and writing, made if it is not there: with the folder's group and permissions, whatever the umask.
   Result<File> open_file(const char* name) const;
   /// Gives a file that was made by other means (a socket) the folder's group and permissions.
   void share(const char* name) const;

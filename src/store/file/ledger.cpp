@@ -53,7 +53,9 @@ void Ledger::add_session(SessionId id, const SessionRecord& record) {
   add_end(end_key(record.ends, id), record.ends);
 }
 
-void Ledger::put_session(SessionId id, const SessionRecord& record) { transaction_.put(session_key(id), record.pack()); }
+void Ledger::put_session(SessionId id, const SessionRecord& record) {
+  transaction_.put(session_key(id), record.pack());
+}
 
 void Ledger::move_end(SessionId id, SessionRecord& record, Time ends) {
   transaction_.erase(end_key(record.ends, id));

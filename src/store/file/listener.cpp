@@ -18,13 +18,6 @@ constexpr Duration for_a_burial = std::chrono::seconds(5);
 /// The number of 5.3; some C libraries have no function for it.
 Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-awaitable<void> bury(std::shared_ptr<Environment> environment, base::Runtime& runtime, ProcessKey process) {
-  const Environment::Work work = [process](Tables& tables) { tables.bury(process); };
-  const Deadline deadline = Deadline::in(runtime.now(), for_a_burial);
-  // Whoever claims next would do it as well, and the lease ends in any case.
-  [[maybe_unused]] auto buried = co_await visit(environment, runtime, work, deadline);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Listener>> Listener::open(std::shared_ptr<Environment> environment, base::Runtime& runtime) {
@@ -76,8 +69,10 @@ void Listener::read_mail() {
   if (std::exchange(lost_letters_, lost) != lost) environment_->wake_all();
 }
 
-void Listener::watch(ProcessKey process) {
-  if (process == environment_->process() || watched_.contains(process)) return;
+void Listener::watch(ProcessKey process, ClaimId claim) {
+  if (process == environment_->process()) return;
+  behind_[claim] = process;
+  if (watched_.contains(process)) return;
   const auto owner = environment_->gate().owner(process);
   Fd fd = owner && owner->pid > 0 ? open_process(owner->pid) : Fd();
   // The lock is looked at again: if it is still held, the descriptor is that process and not one that reuses its pid.
@@ -88,15 +83,32 @@ void Listener::watch(ProcessKey process) {
 }
 
 void Listener::wait_for_death(ProcessKey process, Descriptor& descriptor) {
-  descriptor.async_wait(Descriptor::wait_read, [weak = weak_from_this(), process](const boost::system::error_code& error) {
-    const auto self = weak.lock();
-    if (!error && self) self->died(process);
-  });
+  descriptor.async_wait(Descriptor::wait_read,
+                        [weak = weak_from_this(), process](const boost::system::error_code& error) {
+                          const auto self = weak.lock();
+                          if (!error && self) self->died(process);
+                        });
 }
 
 void Listener::died(ProcessKey process) {
   watched_.erase(process);
-  base::spawn(runtime_, bury(environment_, runtime_, process));
+  base::spawn(runtime_, bury(process));
+}
+
+awaitable<void> Listener::bury(ProcessKey process) {
+  const auto self = shared_from_this();
+  const Environment::Work work = [process](Tables& tables) { tables.bury(process); };
+  const Deadline deadline = Deadline::in(runtime_.now(), for_a_burial);
+  // Whoever claims next would do it as well, and the lease ends in any case.
+  [[maybe_unused]] auto buried = co_await visit(environment_, runtime_, work, deadline);
+  // It may have released, and died before it could tell the next one.
+  for (const auto& [claim, ahead] : std::exchange(behind_, {})) {
+    if (ahead == process) {
+      environment_->deliver(claim, {.what = Notice::What::look_again});
+    } else {
+      behind_.emplace(claim, ahead);
+    }
+  }
 }
 
 }  // namespace pawl::store::file

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 namespace pawl::store::file {
 
@@ -23,8 +24,11 @@ class Listener : public std::enable_shared_from_this<Listener> {
   ~Listener();
 
   std::uint64_t mailbox() const { return number_; }
-  /// From now on until it dies: its death frees what it held at once. A process is watched once, however many wait.
-  void watch(ProcessKey process);
+  /// That claim waits just behind that process: its death frees what it held at once, and the claim looks again.
+  /// A process is watched once, however many wait behind it, and until it dies.
+  void watch(ProcessKey process, ClaimId claim);
+  /// The claim does not wait any more.
+  void forget(ClaimId claim) { behind_.erase(claim); }
 
  private:
   using Descriptor = base::asio::posix::stream_descriptor;
@@ -34,6 +38,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void read_mail();
   void wait_for_death(ProcessKey process, Descriptor& descriptor);
   void died(ProcessKey process);
+  awaitable<void> bury(ProcessKey process);
 
   const std::shared_ptr<Environment> environment_;
   base::Runtime& runtime_;
@@ -41,6 +46,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   const std::string name_;
   std::unique_ptr<Descriptor> mailbox_;
   std::map<ProcessKey, std::unique_ptr<Descriptor>> watched_;
+  std::unordered_map<ClaimId, ProcessKey> behind_;
   std::uint32_t lost_letters_ = 0;
 };
 

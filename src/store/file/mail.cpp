@@ -35,7 +35,8 @@ sockaddr_un address_of(const std::string& path) {
 
 bool send(const Fd& sender, const sockaddr_un& address, const Datagram& datagram) {
   const auto* to = reinterpret_cast<const sockaddr*>(&address);
-  if (::sendto(sender.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL, to, sizeof address) >= 0) return true;
+  if (::sendto(sender.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL, to, sizeof address) >= 0)
+    return true;
   return errno != EAGAIN && errno != ENOBUFS;  // anything else: there is nobody to be told
 }
 

@@ -41,8 +41,8 @@ struct Opened {
 Opened& opened() {
   static Opened& all = *new Opened;  // never destroyed: a store may live in a static object
   // A child must not find it locked by a thread that it does not have.
-  static const int watching = pthread_atfork([] { opened().mutex.lock(); }, [] { opened().mutex.unlock(); },
-                                             [] { opened().mutex.unlock(); });
+  static const int watching =
+      pthread_atfork([] { opened().mutex.lock(); }, [] { opened().mutex.unlock(); }, [] { opened().mutex.unlock(); });
   (void)watching;
   return all;
 }
@@ -82,15 +82,16 @@ class Opening {
     if (!tokens) return tokens.error();
     Result<Database> database = open_database(*here);
     if (!database) return database.error();
-    auto environment = std::make_unique<Environment>(std::move(folder_), std::move(gate_), std::move(*tokens),
-                                                     std::move(*database));
+    auto environment =
+        std::make_unique<Environment>(std::move(folder_), std::move(gate_), std::move(*tokens), std::move(*database));
     if (auto joined = join(*environment); !joined) return joined.error();
     return std::shared_ptr<Environment>(environment.release(), close_environment);
   }
 
  private:
   Error not_now(const Somebody& other) const {
-    return {Errc::busy, fmt::format("process {} is just opening the folder \"{}\"", other.pid, base::printable(folder_.path()))};
+    return {Errc::busy,
+            fmt::format("process {} is just opening the folder \"{}\"", other.pid, base::printable(folder_.path()))};
   }
 
   Error about_folder(const Error& error) const {
@@ -112,8 +113,9 @@ class Opening {
     const auto named = folder_.look("locks");
     const bool known = named && named->st_ino == gate_.database();
     if (verdict_ == Verdict::join && !known) {
-      return Error{Errc::store_unavailable, fmt::format("\"{}\" was deleted or replaced while others use it: end them first",
-                                                        base::printable(folder_.shown("locks")))};
+      return Error{Errc::store_unavailable,
+                   fmt::format("\"{}\" was deleted or replaced while others use it: end them first",
+                               base::printable(folder_.shown("locks")))};
     }
     if (!known) folder_.remove("locks");
     Result<Folder::File> file = folder_.open_file("locks");
@@ -167,11 +169,13 @@ class Opening {
   }
 
   /// What the file must say before the first grant.
-  Result<TokenMark> next_mark(const std::optional<TokenMark>& found, const Counters& used, const std::string& identity) {
+  Result<TokenMark> next_mark(const std::optional<TokenMark>& found, const Counters& used,
+                              const std::string& identity) {
     std::optional<fencing::EpochRecord> record;
     if (found) record = found->epoch;
     TokenMark next = found.value_or(TokenMark{});
-    const bool brought_back = used.epoch > next.epoch.epoch || (used.epoch == next.epoch.epoch && used.reserved > next.mark);
+    const bool brought_back =
+        used.epoch > next.epoch.epoch || (used.epoch == next.epoch.epoch && used.reserved > next.mark);
     if (record && brought_back) {
       record->identity.clear();  // whatever it says
       record->epoch = std::max(record->epoch, used.epoch);

@@ -28,8 +28,8 @@ std::uint64_t namespace_of(const char* file) {
 }
 
 Error in_use(const std::optional<Somebody>& user, std::string_view why) {
-  const std::string who = user->pid == 0 ? "a process of another container (pid namespace)"
-                                         : fmt::format("process {}", user->pid);
+  const std::string who =
+      user->pid == 0 ? "a process of another container (pid namespace)" : fmt::format("process {}", user->pid);
   return {Errc::store_unavailable, fmt::format("{} uses it {}", who, why)};
 }
 
@@ -39,7 +39,8 @@ Result<Place> Place::here() {
   Place place;
   const Fd fd(::open(boot_id, O_RDONLY | O_CLOEXEC));
   if (!fd || ::read(fd.get(), place.boot.data(), place.boot.size() - 1) <= 0) {
-    return Error{Errc::unsupported, fmt::format("the file store needs {}, which cannot be read: is /proc mounted?", boot_id)};
+    return Error{Errc::unsupported,
+                 fmt::format("the file store needs {}, which cannot be read: is /proc mounted?", boot_id)};
   }
   std::replace(place.boot.begin(), place.boot.end(), '\n', '\0');
   place.pid_namespace = namespace_of("/proc/self/ns/pid");
@@ -49,9 +50,10 @@ Result<Place> Place::here() {
 
 Result<Verdict> judge(const std::optional<Found>& found, const Place& here, const std::optional<Somebody>& user) {
   if (found && found->layout > current_layout) {
-    return Error{Errc::unsupported, fmt::format("its records have layout {}, this pawl knows {} only: use the newer pawl "
-                                                "that wrote it",
-                                                found->layout, current_layout)};
+    return Error{Errc::unsupported,
+                 fmt::format("its records have layout {}, this pawl knows {} only: use the newer pawl "
+                             "that wrote it",
+                             found->layout, current_layout)};
   }
   if (!found || !found->finished) {
     if (user) return in_use(user, "although its files are damaged or were replaced: end that process first");

@@ -52,7 +52,7 @@ awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline deadline) {
   }
   if (!*answer) co_return answer->error();
   const std::optional<ProcessKey> ahead = (*answer)->just_ahead;
-  if (ahead && connection_->environment()) connection_->listener().watch(*ahead);
+  if (ahead && connection_->environment()) connection_->listener().watch(*ahead, claim.id);
   co_return std::move((*answer)->state);
 }
 
@@ -95,6 +95,7 @@ void Queue::unwatch(ClaimId claim) {
   const auto found = watched_.find(claim);
   if (found == watched_.end()) return;
   if (const auto environment = found->second.lock()) environment->unwatch(claim);
+  if (connection_->environment()) connection_->listener().forget(claim);
   watched_.erase(found);
 }
 

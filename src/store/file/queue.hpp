@@ -10,7 +10,7 @@
 
 namespace pawl::store::file {
 
-/// A fair queue per lock: one transaction for every request; whoever leaves names the next holder, and sends one letter.
+/// A fair queue per lock: one transaction per request; whoever leaves names the next holder, and sends one letter.
 class Queue final : public Scheme {
  public:
   static const Capabilities declared;

@@ -86,10 +86,11 @@ Result<std::optional<TokenMark>> TokenFile::read() const {
     if (*mark && (!newest || newer(**mark, *newest))) newest = std::move(*mark);
   }
   if (newest || !something) return newest;
-  return Error{Errc::store_unavailable,
-               fmt::format("\"{}\" is damaged: bring it back from a backup and run `pawl epoch new`, or remove it while "
-                           "nobody uses the folder (the tokens then begin a new epoch)",
-                           base::printable(shown_))};
+  return Error{
+      Errc::store_unavailable,
+      fmt::format("\"{}\" is damaged: bring it back from a backup and run `pawl epoch new`, or remove it while "
+                  "nobody uses the folder (the tokens then begin a new epoch)",
+                  base::printable(shown_))};
 }
 
 Result<void> TokenFile::write(const TokenMark& mark) {

@@ -26,8 +26,8 @@ struct TokenMark {
   friend bool operator==(const TokenMark&, const TokenMark&) = default;
 };
 
-/// The file `tokens`: two slots that are written in turn and in place, so that a crash in the middle of a write leaves the
-/// other one, and a full disk does not matter.
+/// The file `tokens`: two slots that are written in turn and in place, so that a crash in the middle of a write leaves
+/// the other one, and a full disk does not matter.
 /// Promise: after write() has answered, no crash takes the mark back.
 /// Threads: one at a time, of all processes.
 class TokenFile {

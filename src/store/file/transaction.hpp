@@ -94,7 +94,7 @@ class Transaction {
   void put(const Key& key, std::string_view value);
   void erase(const Key& key);
 
-  /// The first record whose key begins with the prefix; the one after, or before, that key, if it begins with the prefix.
+  /// The first record whose key begins with the prefix; the one after, or before, that key, if it has the prefix.
   std::optional<Entry> first(const Key& prefix);
   std::optional<Entry> after(const Key& key, std::string_view prefix);
   std::optional<Entry> before(const Key& key, std::string_view prefix);

@@ -39,6 +39,7 @@ awaitable<Result<void>> reserve(EnvironmentPtr environment, base::Runtime& runti
 awaitable<void> reserve_in_background(EnvironmentPtr environment, base::Runtime& runtime) {
   const Deadline deadline = Deadline::in(runtime.now(), for_tokens);
   [[maybe_unused]] auto reserved = co_await reserve(environment, runtime, deadline);  // whoever needs them tries again
+  environment->has_reserved();
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace pawl::store::file {
 
-/// One transaction, from a coroutine: at once if the writer's mutex is free, else on a thread that may sleep for it until
-/// the deadline.
+/// One transaction, from a coroutine: at once if the writer's mutex is free, else on a thread that may sleep for it
+/// until the deadline.
 /// Errors: store_unavailable (somebody is stopped inside; the disk is full), lost (the folder is gone), overloaded.
 awaitable<Result<void>> visit(std::shared_ptr<Environment> environment, base::Runtime& runtime, Environment::Work work,
                               Deadline deadline);

@@ -50,6 +50,21 @@ TEST_F(MemoryStoreTest, AnExpiredSessionFreesItsLockForTheNext) {
   EXPECT_EQ(bob.look(held).place, Standing::Place::gone);
 }
 
+TEST_F(MemoryStoreTest, ANewEpochMakesLargerTokensAndLeavesWhatIsHeld) {
+  Actor alice = actor("alice", 60s), bob = actor("bob", 60s);
+  const Claim held = alice.wish("job"), other = bob.wish("other");
+  const Token before = granted(alice.claim(held))->token;
+  EXPECT_EQ(alice.run(alice.store->epoch({})).value(), before.epoch());
+  const std::uint64_t raised = bob.run(bob.store->raise_epoch({})).value();
+  EXPECT_GT(raised, before.epoch());
+  EXPECT_EQ(alice.run(alice.store->epoch({})).value(), raised);
+  const Token after = granted(bob.claim(other))->token;
+  EXPECT_EQ(after.epoch(), raised);
+  EXPECT_GT(after, before);
+  EXPECT_EQ(alice.look(held).place, Standing::Place::held);
+  EXPECT_EQ(alice.look(held).token, before);
+}
+
 TEST_F(MemoryStoreTest, ARenewalNeverCreates) {
   Actor alice = actor("alice", 3s);
   pass(3s);
