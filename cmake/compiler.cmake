@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 takes a coroutine frame's operator delete for the wrong one.
   list(APPEND pawl_compile_options -Wno-mismatched-new-delete)
   # ... and sees overflows where std::string joins literals (GCC PR105651); clang and ASan look there, too.
-  list(APPEND pawl_compile_options -Wno-array-bounds -Wno-restrict)
+  list(APPEND pawl_compile_options -Wno-array-bounds -Wno-restrict -Wno-stringop-overread)
   if(PAWL_SANITIZE MATCHES "thread")
     # GCC's TSan does not see atomic_thread_fence, and says so for every one in Asio.
     list(APPEND pawl_compile_options -Wno-tsan)

@@ -5,9 +5,13 @@
 
 #include <fmt/core.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,6 +101,14 @@ void add_all(CLI::App& app, Context& context) {
   pawl::cli::add_version(app, context);
 }
 
+/// A store's file must never be what stdout or stderr writes to.
+void fill_standard_fds() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0)
+      throw std::runtime_error("/dev/null cannot be opened");
+  }
+}
+
 int run(int argc, char** argv) {
   Context context;
   CLI::App app{"Distributed locks with fencing tokens, over many stores.", "pawl"};
@@ -123,6 +135,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    fill_standard_fds();
     return run(argc, argv);
   } catch (const std::exception& error) {
     return fail(own_failure, error.what());

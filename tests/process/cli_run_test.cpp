@@ -60,6 +60,14 @@ TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
             "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
+TEST_F(CliRun, ClosedStandardFilesNeverBecomeTheStores) {
+  Process process({"sh", "-c", "exec " PAWL_CLI " run job -- sh -c 'readlink /proc/$$/fd/1 >&2' <&- >&-"},
+                  {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.err, "/dev/null\n");
+}
+
 TEST_F(CliRun, WhatIsIgnoredStaysIgnored) {
   Process process(
       {"sh", "-c", "trap '' HUP CHLD; exec " PAWL_CLI " run job -- sh -c 'grep SigIgn /proc/$$/status; exit 5'"},

@@ -4,6 +4,7 @@
 #include "base/real_runtime.hpp"
 #include "base/url.hpp"
 #include "lock/hold_core.hpp"
+#include "lock/mutex_core.hpp"
 #include "store/registry.hpp"
 
 #include <fmt/format.h>

@@ -1,37 +1,54 @@
 # Completion of pawl for bash.
 
-# The names of locks in use, which need no quotes; silent if the store does not answer.
+# The names of locks in use, if they need no quotes and bash does not break them; none if the store does not answer.
 _pawl_locks() {
   local name
   pawl "${store[@]}" ls --json 2>/dev/null | sed -n 's/^    {"name": "\([^"\\]*\)", .*/\1/p' | while read -r name; do
-    case $name in *[!A-Za-z0-9/._:@%+-]*) ;; *) printf '%s\n' "$name" ;; esac
+    case $name in *[!A-Za-z0-9/._@%+-]*) ;; *) printf '%s\n' "$name" ;; esac
+  done
+}
+
+_pawl_schemes() {
+  pawl schemes --json 2>/dev/null | sed -n 's/.*"scheme": "\([^"]*\)".*/\1/p' | sort -u
+}
+
+# What pawl run executes is completed like any command.
+_pawl_command() {
+  local i
+  [[ $1 == run ]] && declare -F _command_offset >/dev/null || return 1
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} != -- ]] || { _command_offset $((i + 1)) && return; }
   done
 }
 
 _pawl() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand="" i
-  local -a store=()
+  local word=${COMP_WORDS[COMP_CWORD]} subcommand="" before="" i
+  local -a line=("${COMP_WORDS[@]:0:COMP_CWORD}") store=()
+  # bash breaks words at colons as well, and there is one in every URL.
+  [[ -z ${COMP_LINE-} ]] || read -ra line <<<"${COMP_LINE:0:COMP_POINT-${#word}}"
   COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
-      --store) store=(--store "${COMP_WORDS[++i]}") ;;
+  for ((i = 1; i < ${#line[@]}; i++)); do
+    case ${line[i]} in
+      --store) store=(--store "${line[++i]}") ;;
+      --store=*) store=("${line[i]}") ;;
       --)
-        # What pawl run executes is completed like any command.
-        if [[ $subcommand == run ]] && declare -F _command_offset >/dev/null; then
-          _command_offset $((i + 1))
-        fi
-        return
+        _pawl_command "$subcommand"
+        return 0
         ;;
       -*) ;;
-      *) [[ -n $subcommand ]] || subcommand=${COMP_WORDS[i]} ;;
+      *) [[ -n $subcommand ]] || subcommand=${line[i]} ;;
     esac
   done
+  [[ ${#line[@]} -lt 2 ]] || before=${line[-1]}
 
   case $before in
     --kind) COMPREPLY=($(compgen -W "mutex rw permits election" -- "$word")) && return ;;
-    --scheme) COMPREPLY=($(compgen -W "$(pawl schemes --json 2>/dev/null | sed -n 's/.*"scheme": "\([^"]*\)".*/\1/p')" -- "$word")) && return ;;
+    --scheme) COMPREPLY=($(compgen -W "$(_pawl_schemes)" -- "$word")) && return ;;
     --store) COMPREPLY=($(compgen -W "file:/// memory:" -- "$word")) && return ;;
-    --wait | --lease | --grace | --lock-delay | --time) COMPREPLY=($(compgen -W "1s 5s 10s 30s 1m 5m" -- "$word")) && return ;;
+    --wait | --lease | --grace | --lock-delay | --time)
+      COMPREPLY=($(compgen -W "1s 5s 10s 30s 1m 5m" -- "$word"))
+      return
+      ;;
     --label | --name | --claim | --workers | -E) return ;;
   esac
 

@@ -33,13 +33,6 @@ struct Actor {
 
 class TablesTest : public testing::Test {
  protected:
-  TablesTest() {
-    in([](Tables& tables) {
-      tables.counters().epoch = epoch;
-      tables.counters().reserved = 1000;
-    });
-  }
-
   /// One transaction, with the sweep that every one begins with.
   template <class Call>
   auto in(Call call) {
@@ -55,6 +48,13 @@ class TablesTest : public testing::Test {
       finish(transaction, tables);
       return answer;
     }
+  }
+
+  void SetUp() override {
+    in([](Tables& tables) {
+      tables.counters().epoch = epoch;
+      tables.counters().reserved = 1000;
+    });
   }
 
   void finish(Transaction& transaction, Tables& tables) {
