@@ -239,8 +239,8 @@ TEST_F(FileFolder, ManyLocksOnAFullDiskAreRefusedAndNotCorrupted) {
 TEST_F(FileFolder, TwoUsersShareAFolderOfTheirGroup) {
   if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
   fs::permissions(folder_.path(), fs::perms(0777));
-  Child alice({.user = 64001, .group = 64100}), bob({.user = 64002, .group = 64100}),
-      eve({.user = 64003, .group = 64101});
+  Child alice(Child::Options{.user = 64001, .group = 64100}), bob(Child::Options{.user = 64002, .group = 64100}),
+      eve(Child::Options{.user = 64003, .group = 64101});
   const std::string shared = url_ + "?mode=0770";
   ASSERT_EQ(alice.say("open " + shared), "ok");
   ASSERT_EQ(bob.say("open " + shared), "ok");
@@ -262,7 +262,7 @@ TEST_F(FileFolder, TwoUsersShareAFolderOfTheirGroup) {
 TEST_F(FileFolder, AnotherUsersPrivateFolderIsRefusedWithAHint) {
   if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
   fs::permissions(folder_.path(), fs::perms(0777));
-  Child alice({.user = 64001, .group = 64100}), bob({.user = 64002, .group = 64100});
+  Child alice(Child::Options{.user = 64001, .group = 64100}), bob(Child::Options{.user = 64002, .group = 64100});
   ASSERT_EQ(alice.say("open " + url_), "ok");
   const std::string refused = bob.say("open " + url_);
   EXPECT_TRUE(has(refused, "permission_denied") && has(refused, "mode 0700") && has(refused, "?mode=0770")) << refused;
