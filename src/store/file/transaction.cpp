@@ -3,6 +3,7 @@
 #include "base/lock_name.hpp"
 #include "store/file/folder.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -40,6 +41,8 @@ Result<void> Database::reopen() {
   int fault = mdb_env_set_mapsize(env.get(), capacity);
   if (fault == 0) fault = mdb_env_open(env.get(), path_.c_str(), flags, mode_);
   if (fault != 0) return describe_fault(fault, shown_);
+  int descriptor = -1;  // LMDB would hand it on to every program that is executed
+  if (mdb_env_get_fd(env.get(), &descriptor) == 0) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   env_ = std::move(env);
   return {};
 }
