@@ -22,8 +22,8 @@ struct ClaimView {
   std::string claim = {};  ///< the claim's id, 32 hex digits: what `revoke` takes
   Mode mode = Mode::exclusive;
   Owner owner = {};
-  Duration age = {};   ///< since it was granted (holders) or since it asked (waiters)
-  Token token = {};    ///< holders only
+  Duration age = {};               ///< since it was granted (holders) or since it asked (waiters)
+  Token token = {};                ///< holders only
   Duration lease_left = {};        ///< until the store stops believing in it, unless it is renewed
   bool release_requested = false;  ///< somebody has asked for the lock with `revoke`
 };
@@ -40,7 +40,7 @@ struct LockView {
 
 /// How `revoke` goes about it.
 struct RevokeOptions {
-  bool now = false;            ///< false: ask the holder to let go; true: take it away at once (beyond promise 2)
+  bool now = false;             ///< false: ask the holder to let go; true: take it away at once (beyond promise 2)
   std::string_view claim = {};  ///< which holder or waiter; empty: the only holder
 };
 

@@ -30,9 +30,9 @@ struct Metrics {
   std::uint64_t lost = 0;
   std::uint64_t jeopardies = 0;
   std::uint64_t undone = 0;
-  std::uint64_t local_passes = 0;   ///< hand-offs between threads without asking the store
-  std::uint64_t store_claims = 0;   ///< claims that went to the store
-  std::uint64_t renewals = 0;       ///< confirmed
+  std::uint64_t local_passes = 0;  ///< hand-offs between threads without asking the store
+  std::uint64_t store_claims = 0;  ///< claims that went to the store
+  std::uint64_t renewals = 0;      ///< confirmed
   std::uint64_t renewal_failures = 0;
   std::uint64_t sessions_opened = 0;
   Histogram wait = {};  ///< from asking to holding

@@ -64,7 +64,7 @@ class Driver {
   std::mutex mutex_;  // guards all below
   std::condition_variable background_wake_;
   std::list<Caller*> followers_;
-  bool taken_ = false;             // somebody sits in the seat, or it is kept for a promoted follower
+  bool taken_ = false;  // somebody sits in the seat, or it is kept for a promoted follower
   bool background_drives_ = false;
   bool background_must_leave_ = false;
   bool background_sleeps_ = false;  // until it is told that the seat is empty

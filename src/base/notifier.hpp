@@ -33,8 +33,8 @@ class Notifier {
   void wake();
   void sleep_until_something_is_due();
 
-  const int timer_;  // timerfd on CLOCK_BOOTTIME
-  const int event_;  // eventfd
+  const int timer_;   // timerfd on CLOCK_BOOTTIME
+  const int event_;   // eventfd
   std::mutex mutex_;  // guards all below
   std::deque<std::function<void()>> calls_;
   Alarms alarms_;

@@ -58,7 +58,8 @@ std::uint64_t RealRuntime::random() {
   const std::lock_guard lock(random_mutex_);
   if (entropy_used_ == entropy_.size()) {
     const auto size = ::getrandom(entropy_.data(), sizeof entropy_, 0);
-    if (size != static_cast<ssize_t>(sizeof entropy_)) throw std::system_error(errno, std::generic_category(), "getrandom");
+    if (size != static_cast<ssize_t>(sizeof entropy_))
+      throw std::system_error(errno, std::generic_category(), "getrandom");
     entropy_used_ = 0;
   }
   return entropy_[entropy_used_++];

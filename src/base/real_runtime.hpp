@@ -44,7 +44,7 @@ class RealRuntime final : public Runtime {
 
   const std::uint64_t generation_;
   std::atomic<bool> ending_{false};
-  std::mutex random_mutex_;  // guards the two below
+  std::mutex random_mutex_;                  // guards the two below
   std::array<std::uint64_t, 32> entropy_{};  // 256 bytes: getrandom() never gives fewer than that
   std::size_t entropy_used_ = entropy_.size();
   Notifier notifier_;

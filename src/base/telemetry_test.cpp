@@ -96,20 +96,20 @@ TEST(TelemetryTest, WithoutAnObserverNothingIsReported) {
 TEST(TelemetryTest, EveryCounterHasItsPlaceInTheSnapshot) {
   SimWorld world{1};
   Telemetry telemetry(world.add_process(), {});
-  Counter* counters[] = {&telemetry.granted,        &telemetry.busy,         &telemetry.timed_out,
-                         &telemetry.cancelled,      &telemetry.failed,       &telemetry.released,
-                         &telemetry.lost,           &telemetry.jeopardies,   &telemetry.undone,
-                         &telemetry.local_passes,   &telemetry.store_claims, &telemetry.renewals,
-                         &telemetry.renewal_failures, &telemetry.sessions_opened};
+  Counter* counters[] = {
+      &telemetry.granted,          &telemetry.busy,           &telemetry.timed_out,    &telemetry.cancelled,
+      &telemetry.failed,           &telemetry.released,       &telemetry.lost,         &telemetry.jeopardies,
+      &telemetry.undone,           &telemetry.local_passes,   &telemetry.store_claims, &telemetry.renewals,
+      &telemetry.renewal_failures, &telemetry.sessions_opened};
   std::uint64_t value = 0;
   for (Counter* counter : counters) *counter = ++value;
   telemetry.wait.add(1us);
   telemetry.hold.add(1us);
   telemetry.hold.add(1us);
   const Metrics now = telemetry.snapshot();
-  const std::vector<std::uint64_t> seen = {now.granted,      now.busy,           now.timed_out,  now.cancelled,
-                                           now.failed,       now.released,       now.lost,       now.jeopardies,
-                                           now.undone,       now.local_passes,   now.store_claims, now.renewals,
+  const std::vector<std::uint64_t> seen = {now.granted,          now.busy,           now.timed_out,    now.cancelled,
+                                           now.failed,           now.released,       now.lost,         now.jeopardies,
+                                           now.undone,           now.local_passes,   now.store_claims, now.renewals,
                                            now.renewal_failures, now.sessions_opened};
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i + 1);
   EXPECT_EQ(now.wait.count, 1u);

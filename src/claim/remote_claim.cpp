@@ -264,8 +264,7 @@ store::Waker RemoteClaim::make_waker() {
 
 void RemoteClaim::notice(const Notice& notice) {
   switch (notice.what) {
-    case Notice::What::look_again:
-      break;
+    case Notice::What::look_again: break;
     case Notice::What::granted:
       if (state_ == State::asking) pushed_ = notice.grant;
       break;
@@ -277,9 +276,7 @@ void RemoteClaim::notice(const Notice& notice) {
       if (state_ == State::held && listener_ != nullptr) listener_->claim_release_requested();
       must_look_ = must_look_ || state_ == State::asking;
       return;
-    case Notice::What::gone:
-      taken_away_ = true;
-      break;
+    case Notice::What::gone: taken_away_ = true; break;
   }
   wakeup_.notify();
 }

@@ -134,7 +134,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   std::optional<Owner> holder_;
   std::shared_ptr<Settlement> settlement_;
   store::Ending ending_ = store::Ending::clean;
-  Time patience_{};            // for an attempt that may not queue: until when the store may keep us in the dark
+  Time patience_{};  // for an attempt that may not queue: until when the store may keep us in the dark
   Duration backoff_{};
   bool wanted_ = true;
   bool unsettled_ = false;

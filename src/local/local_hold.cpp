@@ -5,7 +5,8 @@
 
 namespace pawl::local {
 
-LocalHold::LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity, Terms terms)
+LocalHold::LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity,
+                     Terms terms)
     : context_(std::move(context)),
       runtime_(context_->runtime),
       validity_(std::move(validity)),
@@ -51,12 +52,9 @@ Duration LocalHold::remaining() const {
 
 HoldState LocalHold::state() const {
   switch (phase_.load()) {
-    case Phase::released:
-      return HoldState::released;
-    case Phase::lost:
-      return HoldState::lost;
-    case Phase::held:
-      break;
+    case Phase::released: return HoldState::released;
+    case Phase::lost: return HoldState::lost;
+    case Phase::held: break;
   }
   if (remaining() <= Duration::zero()) return HoldState::lost;
   return validity_->in_jeopardy() ? HoldState::jeopardy : HoldState::held;

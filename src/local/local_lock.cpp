@@ -94,7 +94,8 @@ Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const WaiterPtr& waiter) {
   if (!was_head || !remote_ || validity_) return why;
   const bool of_use = !queue_.empty() && queue_.front()->request.terms == remote_->terms() && remote_->may_queue();
   if (of_use) return why;
-  if (remote_->unsettled()) why.message += "; the store has not confirmed yet that the claim is withdrawn, pawl goes on";
+  if (remote_->unsettled())
+    why.message += "; the store has not confirmed yet that the claim is withdrawn, pawl goes on";
   const auto remote = std::exchange(remote_, nullptr);
   remote->give_up();
   claim_for_head();
@@ -152,7 +153,9 @@ awaitable<Result<void>> LocalLock::release(std::shared_ptr<LocalHold> hold) {
                   "the store has not confirmed the release of " + key_.name.quoted() + "; pawl goes on releasing it"};
 }
 
-void LocalLock::send_release(const std::shared_ptr<LocalHold>& hold) { hold_ended(*hold, store::Ending::clean, nullptr); }
+void LocalLock::send_release(const std::shared_ptr<LocalHold>& hold) {
+  hold_ended(*hold, store::Ending::clean, nullptr);
+}
 
 void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement) {
   if (current_.get() != &hold) {  // its claim was lost before

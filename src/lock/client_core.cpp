@@ -205,8 +205,9 @@ awaitable<Result<void>> ClientCore::close(Duration within) {
   while (context_->tasks != 0 && !deadline.passed(runtime().now())) co_await context_->tasks_over.wait(deadline.at);
   const bool over = co_await keeper_->close(deadline);
   if (over) co_return Result<void>();
-  co_return Error{Errc::outcome_unknown, "the store has not confirmed everything in time; what it does not know yet ends "
-                                         "with the lease"};
+  co_return Error{Errc::outcome_unknown,
+                  "the store has not confirmed everything in time; what it does not know yet ends "
+                  "with the lease"};
 }
 
 std::shared_ptr<ClientCore> make_handle(std::shared_ptr<ClientCore> core) {

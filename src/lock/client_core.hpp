@@ -66,8 +66,8 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
  private:
   ClientCore(std::shared_ptr<session::Context> context, store::Scheme& scheme, Defaults defaults);
-  static Result<std::shared_ptr<NamedLock>> named_lock(const std::shared_ptr<ClientCore>& self, const store::LockKey& key,
-                                                       const LockAgreement& agreed);
+  static Result<std::shared_ptr<NamedLock>> named_lock(const std::shared_ptr<ClientCore>& self,
+                                                       const store::LockKey& key, const LockAgreement& agreed);
   Result<store::Scheme*> find_scheme(std::string_view name) const;
   void close_locks();
   Deadline patience() const;

@@ -158,7 +158,8 @@ TEST(ClientTest, HandlesOfOneLockMustAgree) {
   {
     Mutex first = client.mutex("a", {.local_passes = 3});
     EXPECT_EQ(thrown_by([&] { client.mutex("a"); }), Errc::invalid_argument);
-    EXPECT_EQ(thrown_by([&] { client.mutex("a", {.local_passes = 3, .local_pass_time = 1s}); }), Errc::invalid_argument);
+    EXPECT_EQ(thrown_by([&] { client.mutex("a", {.local_passes = 3, .local_pass_time = 1s}); }),
+              Errc::invalid_argument);
     EXPECT_EQ(thrown_by([&] { client.mutex("a", {.local_passes = 3}); }), Errc{});
     EXPECT_EQ(thrown_by([&] { client.mutex("b"); }), Errc{});
   }

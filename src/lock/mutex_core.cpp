@@ -33,7 +33,8 @@ awaitable<Result<Hold>> MutexCore::acquire_resolved(std::shared_ptr<NamedLock> l
   if (auto usable = lock->client().usable(); !usable) co_return usable.error();
   const Runtime& runtime = lock->runtime();
   const base::Time began = runtime.now();
-  Result<std::shared_ptr<local::LocalHold>> local = co_await lock->queue()->acquire(std::move(*request), std::move(stop));
+  Result<std::shared_ptr<local::LocalHold>> local =
+      co_await lock->queue()->acquire(std::move(*request), std::move(stop));
   Result<Hold> hold;
   if (local) {
     hold = HoldCore::face(std::make_shared<HoldCore>(lock, *local));
@@ -56,12 +57,10 @@ bool MutexCore::lock(std::optional<Duration> wait) {
   const std::uint64_t thread = base::this_thread_number();
   if (auto usable = lock_->client().usable(); !usable) throw Exception(usable.error());
   switch (lock_->thread_holds().enter(thread)) {
-    case ThreadHolds::Entry::again:
-      return true;
+    case ThreadHolds::Entry::again: return true;
     case ThreadHolds::Entry::lost:
       throw Exception(Error{Errc::lost, "this thread's hold of " + lock_->key().name.quoted() + " was lost"});
-    case ThreadHolds::Entry::first:
-      break;
+    case ThreadHolds::Entry::first: break;
   }
   AcquireOptions options;
   options.wait = wait;

@@ -17,7 +17,8 @@ namespace pawl::lock {
 /// Threads: all.
 class MutexCore {
  public:
-  MutexCore(std::shared_ptr<NamedLock> lock, Defaults defaults) : lock_(std::move(lock)), defaults_(std::move(defaults)) {}
+  MutexCore(std::shared_ptr<NamedLock> lock, Defaults defaults)
+      : lock_(std::move(lock)), defaults_(std::move(defaults)) {}
 
   const std::string& name() const { return lock_->key().name.bytes(); }
   const std::shared_ptr<local::LocalLock>& local() const { return lock_->queue(); }

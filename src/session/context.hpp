@@ -22,7 +22,11 @@ struct News {
 struct Context {
   Context(base::Runtime& on, std::shared_ptr<store::Store> at, std::function<void(const Event&)> observer, Owner us,
           Duration patience)
-      : runtime(on), store(std::move(at)), telemetry(on, std::move(observer)), owner(std::move(us)), timeout(patience) {}
+      : runtime(on),
+        store(std::move(at)),
+        telemetry(on, std::move(observer)),
+        owner(std::move(us)),
+        timeout(patience) {}
 
   /// Counts a task that must end before the client can say goodbye to the store.
   class Task {
@@ -50,7 +54,7 @@ struct Context {
   const Duration timeout;  ///< for one request to the store
   /// For what must not fail because one answer was lost: a second request fits in.
   Duration patience() const { return 2 * timeout; }
-  std::size_t tasks = 0;   ///< on the executor only, like the next
+  std::size_t tasks = 0;  ///< on the executor only, like the next
   Gathering tasks_over{runtime};
 };
 

@@ -10,7 +10,8 @@ Keeper::Keeper(std::shared_ptr<Context> context)
 awaitable<Result<std::shared_ptr<Session>>> Keeper::session(Duration lease, Deadline deadline) {
   for (;;) {
     if (closed_) co_return Error{Errc::closed, "the client is closed"};
-    if (too_many(lease)) co_return Error{Errc::overloaded, "a client can use at most 8 different lease lengths at a time"};
+    if (too_many(lease))
+      co_return Error{Errc::overloaded, "a client can use at most 8 different lease lengths at a time"};
     Slot& slot = slots_[lease];
     if (slot.live && slot.live->live()) co_return slot.live;
     if (!slot.opening) break;

@@ -56,8 +56,9 @@ TEST_F(CliRun, EveryRunHasALargerToken) {
 TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
   EXPECT_EQ(pawl({"run", "job", "--", "printf", "%s,", "-x", "--", "--wait", "a b", ""}).out, "-x,--,--wait,a b,,");
   // Beyond 3, which the loop's own folder may be.
-  const char* const open_files = "for n in 4 5 6 7 8 9 11 12 13 14 15 16 17 18 19 20; do "
-                                 "[ -e /proc/$$/fd/$n ] && echo $n; done; true";
+  const char* const open_files =
+      "for n in 4 5 6 7 8 9 11 12 13 14 15 16 17 18 19 20; do "
+      "[ -e /proc/$$/fd/$n ] && echo $n; done; true";
   EXPECT_EQ(pawl({"run", "job", "--", "sh", "-c", open_files}).out, "");
   // Not through a shell: it blocks signals itself for a moment when it starts a program.
   EXPECT_EQ(pawl({"run", "job", "--", "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}).out,

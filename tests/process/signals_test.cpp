@@ -34,7 +34,7 @@ class Deaf {
     sigemptyset(&only_);
     sigaddset(&only_, signal);
     pthread_sigmask(SIG_BLOCK, &only_, &before_);
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = handle;
     ::sigaction(signal, &action, &old_);
   }
@@ -57,7 +57,7 @@ class Deaf {
   const int signal_;
   sigset_t only_{};
   sigset_t before_{};
-  struct sigaction old_{};
+  struct sigaction old_ {};
 };
 
 /// Client, holds, waiters: everything that makes pawl start threads and keeps them busy.

@@ -69,8 +69,8 @@ int play(const Wish& wish) {
     sum.undone += outcome.undone;
     sum.local_passes += outcome.local_passes;
   }
-  fmt::print("{} worlds, every promise kept: {} steps, {} grants, {} passed on locally, {} lost, {} undone\n", wish.seeds,
-             sum.steps, sum.grants, sum.local_passes, sum.lost, sum.undone);
+  fmt::print("{} worlds, every promise kept: {} steps, {} grants, {} passed on locally, {} lost, {} undone\n",
+             wish.seeds, sum.steps, sum.grants, sum.local_passes, sum.lost, sum.undone);
   return 0;
 }
 

@@ -52,8 +52,8 @@ void Monitor::check_exclusion() {
     });
     if (other == held_.end()) continue;
     violated(fmt::format("two holders of {}: {} for {} ms more, {} for {} ms more", one->lock,
-                         one->hold->token().to_string(), one->hold->remaining() / 1ms,
-                         other->hold->token().to_string(), other->hold->remaining() / 1ms));
+                         one->hold->token().to_string(), one->hold->remaining() / 1ms, other->hold->token().to_string(),
+                         other->hold->remaining() / 1ms));
   }
 }
 
@@ -92,7 +92,8 @@ void Monitor::check_order(const LockView& view) {
 }
 
 void Monitor::note(std::string line) {
-  story_.push_back(fmt::format("{:9.3f}s  {}", static_cast<double>(world_.now().time_since_epoch() / 1us) / 1e6 - 3600, line));
+  story_.push_back(
+      fmt::format("{:9.3f}s  {}", static_cast<double>(world_.now().time_since_epoch() / 1us) / 1e6 - 3600, line));
   if (story_.size() > 400) story_.pop_front();
 }
 

@@ -106,7 +106,8 @@ awaitable<void> Play::turn(Player& player, std::string who) {
   if (chance(20)) options.lock_delay = 1s;
   if (chance(10)) options.lease = longest_lease;
   base::Runtime::AlarmId alarm = 0;
-  if (!must && chance(20)) alarm = player.process->set_alarm(player.process->now() + up_to(3s), [stop]() mutable { stop.request_stop(); });
+  if (!must && chance(20))
+    alarm = player.process->set_alarm(player.process->now() + up_to(3s), [stop]() mutable { stop.request_stop(); });
   const bool fine = healed_ && player.process->now() > healed_at_ + longest_delay;
   Result<Hold> hold = co_await mutex->acquire(options, stop.get_token());
   player.process->cancel_alarm(alarm);
@@ -261,7 +262,8 @@ void Play::drop_curtain() {
 void Play::check_nothing_is_left(std::size_t anchors) {
   const store::memory::Census census = state_->census();
   if (census.claims == anchors && census.keys == anchors) return;
-  monitor_.violated(fmt::format("{} claims of {} locks are left where {} are held", census.claims, census.keys, anchors));
+  monitor_.violated(
+      fmt::format("{} claims of {} locks are left where {} are held", census.claims, census.keys, anchors));
 }
 
 Outcome Play::verdict() {

@@ -80,7 +80,8 @@ class ClientScene : public testing::Test {
   }
   template <class T>
   T await(const Started<T>& started) {
-    if (!world_.run_until([&] { return started->has_value(); }, world_.now() + 1h)) throw std::runtime_error("it hangs");
+    if (!world_.run_until([&] { return started->has_value(); }, world_.now() + 1h))
+      throw std::runtime_error("it hangs");
     return std::move(**started);
   }
   template <class T>
