@@ -85,11 +85,17 @@ if(PAWL_SANITIZED_SMALL)
 endif()
 
 if(process_sources)
+  list(FILTER process_sources EXCLUDE REGEX "_main\\.cpp$")
   pawl_tests(pawl_process_tests process SOURCES ${process_sources} LINK ${support})
   if(TARGET pawl-cli)
     target_compile_definitions(pawl_process_tests PRIVATE PAWL_CLI="$<TARGET_FILE:pawl-cli>"
                                                           PAWL_SOURCE="${PROJECT_SOURCE_DIR}")
     add_dependencies(pawl_process_tests pawl-cli)
+  endif()
+  if(PAWL_STORE_FILE)
+    pawl_test_program(pawl_file_child SOURCES tests/process/file_child_main.cpp tests/process/sanitizers.cpp LINK pawl)
+    target_compile_definitions(pawl_process_tests PRIVATE PAWL_FILE_CHILD="$<TARGET_FILE:pawl_file_child>")
+    add_dependencies(pawl_process_tests pawl_file_child)
   endif()
 endif()
 

@@ -58,6 +58,7 @@ class Client {
   Metrics metrics() const;
 
   /// Releases what was let go, ends what is still held as lost, and says goodbye to the store, for at most `within`.
+  /// When it has succeeded, the observer is not called any more. The destructor of the last handle does the same.
   Result<void> close(Duration within = std::chrono::seconds(5));
 
  private:

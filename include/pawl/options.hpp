@@ -32,7 +32,7 @@ struct LockOptions {
   std::optional<Duration> max_hold = {};
   std::string_view label = {};
   /// How often threads of this client may pass the lock on among themselves while others wait elsewhere.
-  /// 0 = never: first come, first served across all clients. Default 64.
+  /// 0 = never: every thread queues at the store for itself, first come, first served across all clients. Default 64.
   std::optional<std::uint32_t> local_passes = {};
   /// ... and for how long. Default 10 ms.
   std::optional<Duration> local_pass_time = {};

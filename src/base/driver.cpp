@@ -1,8 +1,12 @@
 #include "base/driver.hpp"
 
+#include "base/log.hpp"
 #include "base/threads.hpp"
 
 #include <boost/asio/post.hpp>
+
+#include <exception>
+#include <string>
 
 namespace pawl::base {
 
@@ -11,9 +15,29 @@ namespace {
 constexpr auto linger = std::chrono::milliseconds(1);
 thread_local bool this_thread_drives = false;
 
+/// What escapes a handler is a bug. It is said, and the seat does not stay taken for ever because of it.
+template <class Step>
+bool guarded(Step step) noexcept {
+  try {
+    return step() != 0;
+  } catch (const std::exception& error) {
+    log(Level::error, std::string("a handler threw: ") + error.what());
+  } catch (...) {
+    log(Level::error, "a handler threw something that is no exception");
+  }
+  return true;
+}
+
 }  // namespace
 
 bool Driver::driving() { return this_thread_drives; }
+
+bool Driver::run_one() noexcept {
+  return guarded([this] { return io_.run_one(); });
+}
+bool Driver::poll_one() noexcept {
+  return guarded([this] { return io_.poll_one(); });
+}
 
 Driver::Driver() {
   thread_ = start_thread("pawl-io", [this] { background(); });
@@ -67,7 +91,7 @@ void Driver::help() {
   lock.unlock();
   this_thread_drives = true;
   // Bounded: whoever only wanted to unlock must not end up serving everybody else.
-  for (int ran = 0; ran < 256 && io_.poll_one() != 0; ++ran) {
+  for (int ran = 0; ran < 256 && poll_one(); ++ran) {
   }
   this_thread_drives = false;
   lock.lock();
@@ -81,7 +105,7 @@ void Driver::drive(Lock& lock, const bool& until) {
   this_thread_drives = true;
   while (!until) {
     lock.unlock();
-    io_.run_one();
+    run_one();
     lock.lock();
   }
   this_thread_drives = false;
@@ -126,7 +150,7 @@ void Driver::drive_in_background(Lock& lock) {
   this_thread_drives = true;
   while (!stop_ && !background_must_leave_) {
     lock.unlock();
-    io_.run_one();
+    run_one();
     lock.lock();
   }
   this_thread_drives = false;

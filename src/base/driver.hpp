@@ -51,6 +51,8 @@ class Driver {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  bool run_one() noexcept;
+  bool poll_one() noexcept;
   void drive(Lock& lock, const bool& until);
   void leave_seat();
   void ask_background_to_leave(Lock& lock);

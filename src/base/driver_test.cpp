@@ -1,5 +1,7 @@
 #include "base/driver.hpp"
 
+#include "base/log.hpp"
+
 #include "tests/support/threads.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +13,9 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -47,6 +52,18 @@ class DriverTest : public testing::Test {
 
   Driver driver_;
 };
+
+TEST_F(DriverTest, AHandlerThatThrowsIsSaidAndTheSeatIsFreeAfterwards) {
+  std::vector<std::string> said;
+  const LogSink before = replace_log_sink([&](Level, std::string_view text) { said.emplace_back(text); });
+  Driver::Caller me;
+  post(driver_.io(), [] { throw std::runtime_error("oh"); });
+  post(driver_.io(), [&] { driver_.finish(me); });
+  driver_.wait(me);
+  call([] {});
+  replace_log_sink(before);
+  EXPECT_EQ(said, std::vector<std::string>{"a handler threw: oh"});
+}
 
 // The seat is empty, or the background's.
 

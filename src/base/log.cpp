@@ -2,8 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
-#include <memory>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -12,21 +13,9 @@ namespace pawl::base {
 
 namespace {
 
-struct Shared {
-  std::mutex mutex;
-  std::shared_ptr<const LogSink> sink;  // guarded by mutex
-};
-
-// Never destroyed: the last words may come from the destructor of a static.
-Shared& shared() {
-  static Shared& it = *new Shared;
-  return it;
-}
-
-std::shared_ptr<const LogSink> current_sink() {
-  const std::lock_guard guard(shared().mutex);
-  return shared().sink;
-}
+// Without a mutex, which a child of fork() might find locked for ever. A sink that was replaced is never freed: somebody
+// may be calling it, and the last words may come from the destructor of a static.
+std::atomic<const LogSink*> current = nullptr;
 
 void write_to_stderr(Level level, std::string_view text) {
   std::string line = level == Level::error ? "pawl: error: " : "pawl: warning: ";
@@ -42,8 +31,7 @@ void write_to_stderr(Level level, std::string_view text) {
 void log(Level level, std::string_view text) noexcept {
   const int saved = errno;
   try {
-    // Called without the mutex: a sink may log, or replace itself.
-    const auto sink = current_sink();
+    const LogSink* sink = current;
     if (sink != nullptr && *sink) {
       (*sink)(level, text);
     } else {
@@ -56,10 +44,11 @@ void log(Level level, std::string_view text) noexcept {
 }
 
 LogSink replace_log_sink(LogSink sink) {
-  auto next = std::make_shared<const LogSink>(std::move(sink));
-  const std::lock_guard guard(shared().mutex);
-  shared().sink.swap(next);
-  return next == nullptr ? LogSink{} : *next;
+  static std::mutex mutex;
+  static auto& all = *new std::deque<LogSink>;
+  const std::lock_guard guard(mutex);
+  const LogSink* before = current.exchange(&all.emplace_back(std::move(sink)));
+  return before == nullptr ? LogSink{} : *before;
 }
 
 }  // namespace pawl::base

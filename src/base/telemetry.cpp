@@ -1,7 +1,12 @@
 #include "base/telemetry.hpp"
 
+#include "base/wakeup.hpp"
+
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 namespace pawl::base {
 
@@ -26,6 +31,13 @@ void Telemetry::report(Event event) {
   if (!observer_) return;
   // A copy of the function: the client may be gone when the notifier comes to it.
   runtime_.notify([observer = observer_, event = std::move(event)] { observer(event); });
+}
+
+awaitable<void> Telemetry::tell_all(Time until) {
+  if (!observer_) co_return;
+  const auto told = std::make_shared<Wakeup>(runtime_);
+  runtime_.notify([told, executor = runtime_.executor()] { asio::post(executor, [told] { told->notify(); }); });
+  co_await told->wait(until);
 }
 
 Metrics Telemetry::snapshot() const {

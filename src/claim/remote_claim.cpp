@@ -70,7 +70,7 @@ awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> s
     if (outcome == Outcome::granted) co_await hold();
     const bool left_behind = (planted(Bug::unknown_is_failure) && unsettled_) ||
                              (planted(Bug::timeout_leaves_claim) && outcome == Outcome::over);
-    if (!left_behind) co_await withdraw();
+    if (!left_behind && !nothing_left_) co_await withdraw();
     end();
     if (outcome != Outcome::ask_again) break;
     // At once the first time; a store that ends every session at once must not keep us spinning.
@@ -92,7 +92,7 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   claim_ = std::move(claim);
   state_ = State::asking;
   pushed_.reset();
-  unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = false;
+  unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = nothing_left_ = false;
   scheme_.watch(claim_->id, make_waker());  // first watch, then ask: a release in between must not be missed
 }
 
@@ -126,6 +126,7 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
   const auto& waiting = std::get<store::Waiting>(*answer);
   holder_ = waiting.holder;
   if (!wish_.may_queue) {
+    nothing_left_ = !unsettled_;
     fail(Error{Errc::busy, "somebody else holds it"});
     return Outcome::over;
   }

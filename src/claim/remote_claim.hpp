@@ -140,6 +140,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   bool unsettled_ = false;
   bool withdrawal_unsettled_ = false;
   bool taken_away_ = false;
+  bool nothing_left_ = false;  // the store has said that it keeps no trace of the claim
   bool must_look_ = false;
   bool label_changed_ = false;
   bool told_waiting_ = false;

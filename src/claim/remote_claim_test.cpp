@@ -305,6 +305,17 @@ TEST_F(RemoteClaimTest, ATryThatFindsTheLockTakenIsBusyAndLeavesNothing) {
   EXPECT_EQ(bob.ear->error.code, Errc::busy);
   EXPECT_EQ(census().claims, 1u);
   EXPECT_EQ(census().tombstones, 0u);
+  EXPECT_EQ(bob_.sent(Operation::withdraw), 0u) << "there is nothing to withdraw";
+}
+
+TEST_F(RemoteClaimTest, ATryThatIsBusyAfterALostAnswerRefusesWhatMayStillArrive) {
+  const Wanted alice = hold(alice_);
+  bob_.faults->lose_next_reply(Operation::claim);
+  const Wanted bob = want(bob_, false);
+  EXPECT_TRUE(until([&] { return !bob.heard().empty(); }, 2 * attempt));
+  EXPECT_EQ(bob.ear->error.code, Errc::busy);
+  EXPECT_EQ(bob_.sent(Operation::withdraw), 1u);
+  EXPECT_EQ(census().tombstones, 1u);
 }
 
 TEST_F(RemoteClaimTest, ATryAsksAgainWhenAnAnswerWasLost) {

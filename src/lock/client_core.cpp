@@ -103,10 +103,13 @@ Result<std::shared_ptr<NamedLock>> ClientCore::named_lock(const std::shared_ptr<
     return Error{Errc::invalid_argument, "another handle of " + key.name.quoted() +
                                              " in this client has another scheme or other hand-off bounds"};
   }
-  auto queue = std::make_shared<local::LocalLock>(self->context_, self->keeper_, *agreed.scheme, key, agreed.bounds);
-  known = std::make_shared<NamedLock>(self, std::move(queue), agreed);
+  known = std::make_shared<NamedLock>(self, key, agreed);
   place = known;
   return known;
+}
+
+std::shared_ptr<local::LocalLock> ClientCore::make_queue(const store::LockKey& key, const LockAgreement& agreed) const {
+  return std::make_shared<local::LocalLock>(context_, keeper_, *agreed.scheme, key, agreed.bounds);
 }
 
 void ClientCore::forget(const store::LockKey& key) {
@@ -194,7 +197,7 @@ void ClientCore::close_locks() {
       if (auto named = weak.lock()) locks.push_back(std::move(named));
     }
   }
-  for (const auto& named : locks) named->queue()->close();
+  for (const auto& named : locks) named->close();
 }
 
 awaitable<Result<void>> ClientCore::close(Duration within) {
@@ -204,11 +207,23 @@ awaitable<Result<void>> ClientCore::close(Duration within) {
   close_locks();
   while (context_->tasks != 0 && !deadline.passed(runtime().now())) co_await context_->tasks_over.wait(deadline.at);
   const bool over = co_await keeper_->close(deadline);
+  co_await context_->telemetry.tell_all(deadline.at);
   if (over) co_return Result<void>();
   co_return Error{Errc::outcome_unknown,
                   "the store has not confirmed everything in time; what it does not know yet ends "
                   "with the lease"};
 }
+
+namespace {
+
+/// Takes the last reference along, so that the store ends on the executor, where it has lived.
+awaitable<Result<void>> say_goodbye(std::shared_ptr<ClientCore> last) {
+  Result<void> closed = co_await last->close(last_words);
+  last.reset();
+  co_return closed;
+}
+
+}  // namespace
 
 std::shared_ptr<ClientCore> make_handle(std::shared_ptr<ClientCore> core) {
   ClientCore* raw = core.get();
@@ -217,11 +232,11 @@ std::shared_ptr<ClientCore> make_handle(std::shared_ptr<ClientCore> core) {
     if (runtime.inert()) {
       new std::shared_ptr<ClientCore>(std::move(core));  // the parent's: its mutexes may be locked for ever here
     } else if (runtime.may_block()) {
-      [[maybe_unused]] auto closed = runtime.block_on(core->close(last_words));
+      [[maybe_unused]] auto closed = runtime.block_on(say_goodbye(std::move(core)));
     } else {
       base::spawn(runtime, [](std::shared_ptr<ClientCore> last) -> awaitable<void> {
-        [[maybe_unused]] auto closed = co_await last->close(last_words);
-      }(core));
+        [[maybe_unused]] auto closed = co_await say_goodbye(std::move(last));
+      }(std::move(core)));
     }
   });
 }

@@ -61,6 +61,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   /// `closed` when the client was closed, or belongs to the process before fork().
   Result<void> usable() const;
 
+  std::shared_ptr<local::LocalLock> make_queue(const store::LockKey& key, const LockAgreement& agreed) const;
   /// A NamedLock ends: its place in the table is free.
   void forget(const store::LockKey& key);
 

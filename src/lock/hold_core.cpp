@@ -21,22 +21,23 @@ Result<void> HoldCore::let_go() {
 
 awaitable<Result<void>> HoldCore::release() {
   const auto lock = lock_;
+  const auto queue = queue_;
   const auto hold = hold_;
   if (auto ours = let_go(); !ours) co_return ours;
-  co_return co_await lock->queue()->release(hold);
+  co_return co_await queue->release(hold);
 }
 
 Result<void> HoldCore::release_blocking() {
   Runtime& runtime = lock_->runtime();
   if (!inert() && runtime.may_block()) return runtime.block_on(release());
   auto ours = let_go();
-  if (ours) runtime.send([lock = lock_->queue(), hold = hold_] { lock->send_release(hold); });
+  if (ours) runtime.send([queue = queue_, hold = hold_] { queue->send_release(hold); });
   return ours;
 }
 
 void HoldCore::send_release() noexcept {
   if (!let_go()) return;
-  lock_->runtime().send([lock = lock_->queue(), hold = hold_] { lock->send_release(hold); });
+  lock_->runtime().send([queue = queue_, hold = hold_] { queue->send_release(hold); });
 }
 
 }  // namespace pawl::lock

@@ -11,8 +11,9 @@ namespace pawl::lock {
 /// What stands behind a Hold.
 class HoldCore {
  public:
-  HoldCore(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalHold> hold)
-      : lock_(std::move(lock)), hold_(std::move(hold)) {}
+  HoldCore(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalLock> queue,
+           std::shared_ptr<local::LocalHold> hold)
+      : lock_(std::move(lock)), queue_(std::move(queue)), hold_(std::move(hold)) {}
 
   static Hold face(std::shared_ptr<HoldCore> core) { return Hold(std::move(core)); }
   static const std::shared_ptr<HoldCore>& behind(const Hold& hold) { return hold.core_; }
@@ -31,6 +32,7 @@ class HoldCore {
   Result<void> let_go();
 
   const std::shared_ptr<NamedLock> lock_;
+  const std::shared_ptr<local::LocalLock> queue_;  // where it was granted
   const std::shared_ptr<local::LocalHold> hold_;
 };
 

@@ -33,11 +33,11 @@ awaitable<Result<Hold>> MutexCore::acquire_resolved(std::shared_ptr<NamedLock> l
   if (auto usable = lock->client().usable(); !usable) co_return usable.error();
   const Runtime& runtime = lock->runtime();
   const base::Time began = runtime.now();
-  Result<std::shared_ptr<local::LocalHold>> local =
-      co_await lock->queue()->acquire(std::move(*request), std::move(stop));
+  const std::shared_ptr<local::LocalLock> queue = lock->queue();
+  Result<std::shared_ptr<local::LocalHold>> local = co_await queue->acquire(std::move(*request), std::move(stop));
   Result<Hold> hold;
   if (local) {
-    hold = HoldCore::face(std::make_shared<HoldCore>(lock, *local));
+    hold = HoldCore::face(std::make_shared<HoldCore>(lock, queue, *local));
   } else {
     hold = local.error();
   }

@@ -21,7 +21,6 @@ class MutexCore {
       : lock_(std::move(lock)), defaults_(std::move(defaults)) {}
 
   const std::string& name() const { return lock_->key().name.bytes(); }
-  const std::shared_ptr<local::LocalLock>& local() const { return lock_->queue(); }
   ClientCore& client() const { return lock_->client(); }
 
   /// The coroutine form. The options' text is copied before it returns.

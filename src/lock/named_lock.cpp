@@ -1,15 +1,36 @@
 #include "lock/named_lock.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 namespace pawl::lock {
 
-NamedLock::NamedLock(std::shared_ptr<ClientCore> client, std::shared_ptr<local::LocalLock> queue, LockAgreement agreed)
-    : client_(std::move(client)), queue_(std::move(queue)), agreed_(agreed) {}
+NamedLock::NamedLock(std::shared_ptr<ClientCore> client, store::LockKey key, LockAgreement agreed)
+    : client_(std::move(client)), key_(std::move(key)), agreed_(agreed) {}
 
 NamedLock::~NamedLock() {
   if (!runtime().inert()) client_->forget(key());
+}
+
+std::shared_ptr<local::LocalLock> NamedLock::queue() {
+  const bool share = agreed_.bounds.passes > 0;
+  if (share && shared_) return shared_;
+  auto queue = client_->make_queue(key_, agreed_);
+  if (share) return shared_ = std::move(queue);
+  if (own_.size() >= tidy_at_) {
+    std::erase_if(own_, [](const auto& weak) { return weak.expired(); });
+    tidy_at_ = std::max<std::size_t>(16, 2 * own_.size());
+  }
+  own_.push_back(queue);
+  return queue;
+}
+
+void NamedLock::close() {
+  if (shared_) shared_->close();
+  for (const auto& weak : own_) {
+    if (const auto queue = weak.lock()) queue->close();
+  }
 }
 
 void NamedLock::abandon(std::uint64_t thread) noexcept {

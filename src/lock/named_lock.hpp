@@ -3,9 +3,11 @@
 #include "lock/client_core.hpp"
 #include "lock/thread_holds.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace pawl::lock {
 
@@ -13,24 +15,33 @@ namespace pawl::lock {
 /// Threads: all.
 class NamedLock {
  public:
-  NamedLock(std::shared_ptr<ClientCore> client, std::shared_ptr<local::LocalLock> queue, LockAgreement agreed);
+  NamedLock(std::shared_ptr<ClientCore> client, store::LockKey key, LockAgreement agreed);
   ~NamedLock();
 
-  const store::LockKey& key() const { return queue_->key(); }
+  const store::LockKey& key() const { return key_; }
   const LockAgreement& agreed() const { return agreed_; }
   ClientCore& client() const { return *client_; }
   Runtime& runtime() const { return client_->runtime(); }
-  const std::shared_ptr<local::LocalLock>& queue() const { return queue_; }
   ThreadHolds& thread_holds() { return thread_holds_; }
+
+  /// The queue for one more acquisition. All share one, unless nothing may be passed on: then each asks the store for
+  /// itself, so that the store alone decides who is next. On the executor only, like close().
+  std::shared_ptr<local::LocalLock> queue();
+  /// Waiters are told `closed`, holds are lost.
+  void close();
 
   /// The thread of that number has ended: what it still held is released.
   void abandon(std::uint64_t thread) noexcept;
 
  private:
   const std::shared_ptr<ClientCore> client_;
-  const std::shared_ptr<local::LocalLock> queue_;
+  const store::LockKey key_;
   const LockAgreement agreed_;
   ThreadHolds thread_holds_;
+
+  std::shared_ptr<local::LocalLock> shared_;               // on the executor only, like the next two
+  std::vector<std::weak_ptr<local::LocalLock>> own_ = {};  // one for each acquisition
+  std::size_t tidy_at_ = 16;
 };
 
 }  // namespace pawl::lock

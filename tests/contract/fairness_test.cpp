@@ -151,6 +151,37 @@ TEST_P(Fairness, WithZeroPassesAnotherClientGoesFirst) {
   EXPECT_EQ(alice.metrics().local_passes, 0U);
 }
 
+TEST_P(Fairness, WithZeroPassesThreadsQueueBetweenOtherClients) {
+  PAWL_NEEDS(fair);
+  const Actor alice = world().client(), bob = world().client();
+  const Mutex mutex = alice.mutex("job", {.local_passes = 0});
+  Turns turns;
+  std::vector<Turn> started;
+  Hold hold = hold_of(alice, mutex);
+  started.push_back(start_turn(alice, mutex, turns, "alice 1"));
+  ASSERT_TRUE(world().queued("job", 1)) << "it waits in the store, not inside";
+  started.push_back(start_turn(bob, bob.mutex("job"), turns, "bob"));
+  ASSERT_TRUE(world().queued("job", 2));
+  started.push_back(start_turn(alice, mutex, turns, "alice 2"));
+  ASSERT_TRUE(world().queued("job", 3));
+  EXPECT_TRUE(release(alice, hold));
+  finish(started);
+  EXPECT_EQ(turns.order(), (std::vector<std::string>{"alice 1", "bob", "alice 2"}));
+  EXPECT_EQ(alice.metrics().sessions_opened, 1U);
+}
+
+TEST_P(Fairness, WithZeroPassesCloseReachesEveryWaiterAndHolder) {
+  const Actor alice = world().client();
+  const Mutex mutex = alice.mutex("job", {.local_passes = 0});
+  Hold hold = hold_of(alice, mutex);
+  std::vector<StartedHold> started;
+  for (int i = 0; i < 40; ++i) started.push_back(start_acquire(alice, mutex));
+  ASSERT_TRUE(world().queued("job", 40));
+  EXPECT_TRUE(close(alice));
+  for (StartedHold& waiter : started) EXPECT_EQ(waiter.get().code(), Errc::closed);
+  EXPECT_EQ(hold.state(), HoldState::lost);
+}
+
 TEST_P(Fairness, WhileOthersWaitTheLockIsPassedOnInside64TimesAtMost) {
   PAWL_NEEDS(fair);
   const Actor alice = world().client(), bob = world().client();

@@ -105,6 +105,14 @@ TEST_P(Observer, OutcomesAreCounted) {
   EXPECT_EQ(bobs.cancelled, 1U);
 }
 
+TEST_P(Observer, EverythingIsToldBeforeCloseReturns) {
+  const Diary diary;
+  const Actor alice = world().client(diary.options(30s));
+  Hold hold = must_acquire(alice, "job");
+  EXPECT_TRUE(close(alice));
+  EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::lost}));
+}
+
 TEST_P(Observer, FailuresAreCounted) {
   const Actor alice = world().client();
   alice.faults().refuse(true);

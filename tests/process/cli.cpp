@@ -32,6 +32,14 @@ std::string path_of_this_process() {
   return std::string("PATH=") + (path != nullptr ? path : "/usr/bin:/bin");
 }
 
+/// As a login shell would start it, whatever the test itself was started with. In a child of fork(), before exec.
+void begin_with_default_signals() {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -68,6 +76,7 @@ Process::Process(const Words& command, const Words& environment, const std::stri
   ::dup2(::open(out_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDOUT_FILENO);
   ::dup2(::open(err_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
   ::close_range(3, ~0U, 0);
+  begin_with_default_signals();
   ::execvpe(argv[0], argv.data(), envp.data());
   ::_exit(99);
 }
@@ -109,6 +118,7 @@ Terminal::Terminal(const Words& command, const Words& environment) {
   const auto envp = pointers(environment);
   pid_ = ::forkpty(&master_, nullptr, nullptr, nullptr);
   if (pid_ == 0) {
+    begin_with_default_signals();
     ::execvpe(argv[0], argv.data(), envp.data());
     ::_exit(99);
   }

@@ -55,14 +55,29 @@ TEST_F(CliRun, EveryRunHasALargerToken) {
 
 TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
   EXPECT_EQ(pawl({"run", "job", "--", "printf", "%s,", "-x", "--", "--wait", "a b", ""}).out, "-x,--,--wait,a b,,");
-  // Beyond 3, which the loop's own folder may be.
-  const char* const open_files =
-      "for n in 4 5 6 7 8 9 11 12 13 14 15 16 17 18 19 20; do "
-      "[ -e /proc/$$/fd/$n ] && echo $n; done; true";
-  EXPECT_EQ(pawl({"run", "job", "--", "sh", "-c", open_files}).out, "");
+  EXPECT_EQ(pawl({"run", "job", "--", "ls", "/proc/self/fd"}).out, "0\n1\n2\n3\n");  // 3 is the folder that ls reads
   // Not through a shell: it blocks signals itself for a moment when it starts a program.
   EXPECT_EQ(pawl({"run", "job", "--", "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}).out,
             "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST_F(CliRun, ClosedStandardFilesNeverBecomeTheStores) {
+  const std::string out = folder_ / "out";
+  // First looked at and then written: for the redirection the shell replaces its own stdout.
+  const std::string look = "seen=$(readlink /proc/$$/fd/0 /proc/$$/fd/1); echo \"$seen\" >" + out;
+  Process process({"sh", "-c", "exec " PAWL_CLI " run job -- sh -c '" + look + "' <&- >&-"},
+                  {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
+  EXPECT_EQ(process.wait().code, 0);
+  EXPECT_EQ(read_file(out), "/dev/null\n/dev/null\n");
+}
+
+TEST_F(CliRun, WhatIsIgnoredStaysIgnored) {
+  Process process(
+      {"env", "--ignore-signal=HUP,CHLD", PAWL_CLI, "run", "job", "--", "grep", "SigIgn", "/proc/self/status"},
+      {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.out, "SigIgn:\t0000000000010001\n");
 }
 
 TEST_F(CliRun, APasswordInPawlStoreIsNotInherited) {

@@ -23,26 +23,18 @@ constexpr int answers = 4;
 
 [[noreturn]] void become(const Child::Options& options, int in, int out) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::dup2(in, 100);  // above those that are replaced below
-  ::dup2(out, 101);
-  ::dup2(100, commands);
-  ::dup2(101, answers);
+  const int safe_in = ::fcntl(in, F_DUPFD, answers + 1);  // above those that are replaced below
+  const int safe_out = ::fcntl(out, F_DUPFD, answers + 1);
+  ::dup2(safe_in, commands);
+  ::dup2(safe_out, answers);
   ::closefrom(5);
   if (options.group) (void)(::setgroups(0, nullptr) + ::setgid(*options.group));
   if (options.user) (void)::setuid(*options.user);
   std::vector<std::string> words = options.prefix;
-  for (const char* word :
-       {"/proc/self/exe", "--gtest_filter=FileChild.DISABLED_Serve", "--gtest_also_run_disabled_tests"}) {
-    words.emplace_back(word);
-  }
-  std::array<char, 4096> self{};
-  if (::readlink("/proc/self/exe", self.data(), self.size() - 1) > 0) words[options.prefix.size()] = self.data();
+  words.emplace_back(PAWL_FILE_CHILD);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  ::setenv("PAWL_TEST_CHILD", "1", 1);
-  const int quiet = ::open("/dev/null", O_WRONLY);
-  ::dup2(quiet, 1);
   ::execvp(arguments[0], arguments.data());
   ::_exit(99);
 }

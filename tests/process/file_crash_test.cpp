@@ -199,5 +199,14 @@ TEST_F(FileCrash, TokensGrowAcrossCrashesOfEverybody) {
   }
 }
 
+TEST_F(FileCrash, MoreProcessesThanLmdbHasReaders) {
+  std::vector<std::unique_ptr<Child>> crowd;
+  for (int i = 0; i < 140; ++i) {
+    crowd.push_back(std::make_unique<Child>(url_));
+    ASSERT_TRUE(crowd.back()->say("acquire job" + std::to_string(i)).starts_with("ok "));
+  }
+  EXPECT_EQ(crowd.front()->say("holders job139"), "1");
+}
+
 }  // namespace
 }  // namespace pawl::process

@@ -199,11 +199,33 @@ TEST_F(FileFolder, ATokenFileFromABackupBeginsANewEpoch) {
   EXPECT_GT(token_of(bob.say("try job")), last);
 }
 
+TEST_F(FileFolder, AFullDiskIsAClearErrorAndHeldLocksCanBeReleased) {
+  if (!is_root()) GTEST_SKIP() << "mounting a small file system needs root";
+  Child alice;
+  const std::string small = folder_ / "small";
+  const std::string mounted = alice.say("mount-small " + small + " 4m");
+  if (mounted != "ok") GTEST_SKIP() << mounted;
+  const std::string url = "file://" + small + "/store";
+  ASSERT_EQ(alice.say("open " + url), "ok");
+  ASSERT_TRUE(alice.say("acquire job").starts_with("ok "));
+  ASSERT_EQ(alice.say("fill " + small + "/ballast"), "ok");
+  EXPECT_EQ(alice.say("release"), "ok") << "there was room for it";
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(alice.say("acquire job").starts_with("ok "));
+    ASSERT_EQ(alice.say("release"), "ok");
+  }
+  const std::string refused = alice.say("open file://" + small + "/another");
+  EXPECT_TRUE(has(refused, "store_unavailable") && has(refused, "the disk is full") && has(refused, "another"))
+      << refused;
+  EXPECT_EQ(alice.say("free " + small + "/ballast"), "ok");
+  EXPECT_EQ(alice.say("open file://" + small + "/another"), "ok");
+}
+
 TEST_F(FileFolder, ManyLocksOnAFullDiskAreRefusedAndNotCorrupted) {
   if (!is_root()) GTEST_SKIP() << "mounting a small file system needs root";
   Child alice;
   const std::string small = folder_ / "small";
-  const std::string mounted = alice.say("mount-small " + small + " 2m");
+  const std::string mounted = alice.say("mount-small " + small + " 4m");
   if (mounted != "ok") GTEST_SKIP() << mounted;
   ASSERT_EQ(alice.say("open file://" + small + "/store"), "ok");
   ASSERT_EQ(alice.say("fill " + small + "/ballast"), "ok");

@@ -62,18 +62,21 @@ double cost_of_ring(const Bench& bench, int processes, bool with_step) {
     if (me == 0) sockets.send_to(0);
     while (!stage.stop) {
       sockets.receive_as(me);
+      if (stage.stop) break;
       stage.arrived_at(me);
       if (step != nullptr) step->run();
-      sockets.send_to(next);  // also the last time: the next one shall see that it is over
+      sockets.send_to(next);
     }
+    sockets.send_to(next);  // it may wait for what has come here and was not passed on
   };
   return cost_per_hand_off(processes, bench.slice, 100, part);
 }
 
 double cost_of_thread_ring(const Bench& bench, int threads) {
   const Part part = [&](int, Stage& stage) {
-    std::vector<std::unique_ptr<std::binary_semaphore>> turns;
-    for (int i = 0; i < threads; ++i) turns.push_back(std::make_unique<std::binary_semaphore>(i == 0 ? 1 : 0));
+    using Turn = std::counting_semaphore<4>;  // one that goes round, and two more at the end
+    std::vector<std::unique_ptr<Turn>> turns;
+    for (int i = 0; i < threads; ++i) turns.push_back(std::make_unique<Turn>(i == 0 ? 1 : 0));
     stage.wait_for_go();
     std::vector<std::jthread> ring;
     for (int i = 0; i < threads; ++i) {
@@ -83,6 +86,7 @@ double cost_of_thread_ring(const Bench& bench, int threads) {
           stage.arrived_at(i);
           turns[static_cast<std::size_t>((i + 1) % threads)]->release();
         }
+        turns[static_cast<std::size_t>((i + 1) % threads)]->release();
       });
     }
   };

@@ -131,7 +131,12 @@ void QueueTable::settle(Time now) {
 
 void QueueTable::settle_one(Lock& lock, Time now) {
   lock.settling = false;
-  if (lock.holder != nullptr || lock.shut_until > now) return;
+  if (lock.holder != nullptr) return;
+  if (lock.shut_until > now) {
+    // It waited for a holder that has gone, or behind somebody who has: now it waits for the time.
+    if (!lock.queue.empty()) tell(*lock.queue.begin()->second, {.what = Notice::What::look_again});
+    return;
+  }
   if (lock.queue.empty()) {
     locks_.erase(locks_.find(lock.key));
     return;
@@ -223,7 +228,8 @@ void QueueTable::unsettle(Lock& lock) {
 }
 
 void QueueTable::tell(const Record& record, Notice notice) {
-  ++sessions_.find(record.claim.session)->changes;
+  // A look_again changes nothing that could be asked for.
+  if (notice.what != Notice::What::look_again) ++sessions_.find(record.claim.session)->changes;
   mail_.push_back({record.claim.id, notice});
 }
 

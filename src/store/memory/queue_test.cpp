@@ -190,11 +190,29 @@ TEST_F(QueueTest, AnybodysRequestEndsALockDelay) {
   alice.claim(held).value();
   bob.claim(next).value();
   alice.withdraw(held, {.ending = Ending::failed});
-  EXPECT_TRUE(bob.told.empty());
   pass(5s);
   EXPECT_TRUE(alice.renew());
+  ASSERT_EQ(bob.told.size(), 2u);
+  EXPECT_EQ(bob.told[0].what, What::look_again);
+  EXPECT_EQ(bob.told[1].what, What::granted);
+}
+
+TEST_F(QueueTest, WhenALockIsShutItsHeadLearnsForHowLong) {
+  Actor alice = actor("alice"), bob = actor("bob"), carol = actor("carol");
+  Claim held = alice.wish("job");
+  held.lock_delay = 5s;
+  const Claim second = bob.wish("job"), third = carol.wish("job");
+  alice.claim(held).value();
+  bob.claim(second).value();
+  carol.claim(third).value();
+  alice.withdraw(held, {.ending = Ending::failed});
   ASSERT_EQ(bob.told.size(), 1u);
-  EXPECT_EQ(bob.told[0].what, What::granted);
+  EXPECT_EQ(bob.told[0].what, What::look_again);
+  EXPECT_EQ(waiting(bob.claim(second))->look_again_in, 5s + 1ms);
+  EXPECT_TRUE(carol.told.empty());
+  bob.withdraw(second);
+  ASSERT_EQ(carol.told.size(), 1u) << "carol is the head now";
+  EXPECT_EQ(waiting(carol.claim(third))->look_again_in, 5s + 1ms);
 }
 
 TEST_F(QueueTest, ACloseWithAHoldIsAFailure) {

@@ -1,11 +1,9 @@
-// What a Child does: this program, run once more with one case, which reads commands instead of testing anything.
+// The program that a Child runs: obeys the commands of file_child.hpp, from file 3, and answers in file 4.
 
 #include "base/real_runtime.hpp"
 #include "store/file/environment.hpp"
 
 #include <pawl/pawl.hpp>
-
-#include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -194,11 +192,11 @@ class Server {
 };
 
 }  // namespace
+}  // namespace pawl::process
 
-TEST(FileChild, DISABLED_Serve) {
-  if (std::getenv("PAWL_TEST_CHILD") == nullptr) GTEST_SKIP() << "only as a child of another test";
-  reply("pid " + std::to_string(::getpid()));
-  Server server;
+int main() {
+  pawl::process::reply("pid " + std::to_string(::getpid()));
+  pawl::process::Server server;
   std::string line;
   char c = 0;
   while (::read(3, &c, 1) == 1) {
@@ -208,9 +206,7 @@ TEST(FileChild, DISABLED_Serve) {
     }
     const std::string answer = server.obey(std::istringstream(line));
     line.clear();
-    reply(answer);
+    pawl::process::reply(answer);
   }
-  ::_exit(0);
+  ::_exit(0);  // as if killed: the test has ended, and nobody reads answers any more
 }
-
-}  // namespace pawl::process
