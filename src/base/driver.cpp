@@ -5,6 +5,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -12,7 +13,8 @@ namespace pawl::base {
 
 namespace {
 
-constexpr auto linger = std::chrono::milliseconds(1);
+constexpr auto shortest_pause = std::chrono::milliseconds(1);
+constexpr auto longest_pause = std::chrono::milliseconds(4);
 thread_local bool this_thread_drives = false;
 
 /// What escapes a handler is a bug. It is said, and the seat does not stay taken for ever because of it.
@@ -82,21 +84,46 @@ void Driver::finish(Caller& caller) {
   caller.wake_.notify_one();
 }
 
-void Driver::help() {
-  if (this_thread_drives) return;
-  Lock lock(mutex_);
-  if (taken_) return;
+bool Driver::sit_down() {
+  if (this_thread_drives) return false;
+  const Lock lock(mutex_);
+  if (taken_) return false;
   taken_ = true;
   ++seatings_;
-  lock.unlock();
   this_thread_drives = true;
+  return true;
+}
+
+void Driver::stand_up() {
+  this_thread_drives = false;
+  const Lock lock(mutex_);
+  taken_ = false;
+  leave_seat();
+}
+
+void Driver::poll() {
+  must_poll_ = false;
   // Bounded: whoever only wanted to unlock must not end up serving everybody else.
   for (int ran = 0; ran < 256 && poll_one(); ++ran) {
   }
-  this_thread_drives = false;
-  lock.lock();
-  taken_ = false;
-  leave_seat();
+}
+
+void Driver::help() {
+  if (!sit_down()) return;
+  poll();
+  stand_up();
+}
+
+bool Driver::run_here(const std::function<void()>& work) {
+  if (!sit_down()) return false;
+  guarded([&] {
+    work();
+    return 1;
+  });
+  // Whoever only comes for a moment, again and again, keeps the background away: timers and news are theirs to see to.
+  if (must_poll_) poll();
+  stand_up();
+  return true;
 }
 
 void Driver::drive(Lock& lock, const bool& until) {
@@ -122,7 +149,6 @@ void Driver::leave_seat() {
     next->wake_.notify_one();
     return;
   }
-  vacated_ = std::chrono::steady_clock::now();
   if (background_sleeps_) background_wake_.notify_one();
 }
 
@@ -133,15 +159,19 @@ void Driver::ask_background_to_leave(Lock& lock) {
   lock.lock();
 }
 
+// Looks every millisecond while callers come and go, which costs them nothing; less often while they sit for long; and
+// sleeps while one and the same caller sits.
 void Driver::background() {
   Lock lock(mutex_);
-  while (!stop_) {
-    const bool vacant = !taken_ && std::chrono::steady_clock::now() - vacated_ >= linger;
-    if (vacant) {
-      drive_in_background(lock);
-    } else {
-      sleep_in_background(lock);
-    }
+  for (auto pause = shortest_pause; !stop_;) {
+    const std::uint64_t before = seatings_;
+    background_wake_.wait_for(lock, pause);
+    if (stop_) return;
+    const bool same = seatings_ == before;
+    pause = taken_ && !same ? std::min(2 * pause, longest_pause) : shortest_pause;
+    if (taken_ && same) sleep_in_background(lock);
+    if (!taken_ && same) drive_in_background(lock);
+    if (!taken_ && !same) must_poll_ = true;
   }
 }
 
@@ -158,12 +188,7 @@ void Driver::drive_in_background(Lock& lock) {
   leave_seat();
 }
 
-// Looks every millisecond while callers come and go, which costs them nothing; but when one caller sits for long, it
-// sleeps until that one leaves.
 void Driver::sleep_in_background(Lock& lock) {
-  const std::uint64_t before = seatings_;
-  background_wake_.wait_for(lock, linger);
-  if (stop_ || !taken_ || seatings_ != before) return;
   background_sleeps_ = true;
   background_wake_.wait(lock, [&] { return stop_ || !taken_; });
   background_sleeps_ = false;

@@ -3,7 +3,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <chrono>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -20,6 +20,7 @@ namespace pawl::base {
 /// |------------|-------------------------------------|--------------------------------------------|
 /// | empty      | sits down and drives                | leaves; a follower is promoted, or it      |
 /// |            |                                     | stays empty for 1 ms, then the background  |
+/// |            |                                     | sits down                                  |
 /// | caller     | waits as a follower                 | its driver wakes it                        |
 /// | background | asks it to leave, is promoted       | as with empty                              |
 class Driver {
@@ -45,6 +46,8 @@ class Driver {
 
   /// Runs what is ready, if the seat is empty; otherwise its driver will.
   void help();
+  /// Runs `work` here, if the seat is empty. It must not throw. False: the seat is taken.
+  bool run_here(const std::function<void()>& work);
 
   /// Ends the background thread; nothing runs afterwards.
   void stop();
@@ -53,6 +56,9 @@ class Driver {
   using Lock = std::unique_lock<std::mutex>;
   bool run_one() noexcept;
   bool poll_one() noexcept;
+  void poll();
+  bool sit_down();
+  void stand_up();
   void drive(Lock& lock, const bool& until);
   void leave_seat();
   void ask_background_to_leave(Lock& lock);
@@ -72,7 +78,7 @@ class Driver {
   bool background_sleeps_ = false;  // until it is told that the seat is empty
   bool stop_ = false;
   std::uint64_t seatings_ = 0;
-  std::chrono::steady_clock::time_point vacated_{};
+  std::atomic<bool> must_poll_{false};
   std::thread thread_;
 };
 

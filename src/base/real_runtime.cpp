@@ -33,6 +33,7 @@ RealRuntime::~RealRuntime() {
   driver_.stop();
   notifier_.stop();
   pending_.drop_all();
+  while (!ready_.empty()) ready_.pop_front();  // what one held may make another ready
 }
 
 RealRuntime& RealRuntime::process_wide() {
@@ -72,6 +73,19 @@ void RealRuntime::send(std::function<void()> work) {
 
 bool RealRuntime::may_block() const { return !Driver::driving() && !notifier_.here(); }
 
+bool RealRuntime::run_here(const std::function<void()>& work) {
+  if (!may_block()) return false;
+  bool left_something = false;
+  const auto watched = [&] {
+    const std::uint64_t before = spawned_;
+    work();
+    left_something = spawned_ != before || will_run_ready_;
+  };
+  if (!driver_.run_here(watched)) return false;
+  if (left_something) driver_.help();
+  return true;
+}
+
 bool RealRuntime::inert() const { return ending_ || fork_generation() != generation_; }
 
 awaitable<void> RealRuntime::offload(std::function<void()> work) {
@@ -88,6 +102,30 @@ awaitable<void> RealRuntime::offload(std::function<void()> work) {
     asio::post(driver_.io(), [job] { job->done.notify(); });
   });
   co_await job->done.wait(Time::max());
+}
+
+// Not posted one by one: Asio asks the kernel for news between any two handlers.
+void RealRuntime::resume_soon(Resumption waiter, Woke why) {
+  ready_.emplace_back(std::move(waiter), why);
+  if (!std::exchange(will_run_ready_, true)) asio::post(driver_.io(), [this] { run_ready(); });
+}
+
+void RealRuntime::run_ready() {
+  struct Rest {
+    RealRuntime& runtime;
+    ~Rest() {  // also when one of them throws
+      runtime.will_run_ready_ = !runtime.ready_.empty();
+      if (runtime.will_run_ready_) asio::post(runtime.driver_.io(), [&runtime = runtime] { runtime.run_ready(); });
+    }
+  };
+  const Rest rest{*this};
+  // Bounded: the kernel's news must come in some time.
+  for (int ran = 0; ran < 100 && !ready_.empty(); ++ran) {
+    Resumption waiter = std::move(ready_.front().first);
+    const Woke why = ready_.front().second;
+    ready_.pop_front();
+    std::move(waiter)(why);
+  }
 }
 
 void RealRuntime::timers_changed() {
@@ -117,9 +155,14 @@ void RealRuntime::fire_due_timers() {
 void RealRuntime::run_to_end(awaitable<void> task) {
   Driver::Caller me;
   std::exception_ptr error;
-  asio::co_spawn(driver_.io(), std::move(task), [&](std::exception_ptr thrown) {
+  const auto finish = [&](std::exception_ptr thrown) {
     error = thrown;
     driver_.finish(me);
+  };
+  asio::post(driver_.io(), [&] {
+    will_run_ready_ = true;
+    asio::co_spawn(driver_.io(), std::move(task), finish);
+    run_ready();
   });
   driver_.wait(me);
   if (error) std::rethrow_exception(error);

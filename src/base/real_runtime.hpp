@@ -9,8 +9,10 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace pawl::base {
 
@@ -30,17 +32,20 @@ class RealRuntime final : public Runtime {
   asio::any_io_executor executor() override { return driver_.io().get_executor(); }
   void send(std::function<void()> work) override;
   bool may_block() const override;
+  bool run_here(const std::function<void()>& work) override;
   awaitable<void> offload(std::function<void()> work) override;
   void notify(std::function<void()> call) override { notifier_.call(std::move(call)); }
   AlarmId set_alarm(Time at, std::function<void()> call) override { return notifier_.set_alarm(at, std::move(call)); }
   void cancel_alarm(AlarmId id) override { notifier_.cancel_alarm(id); }
   bool inert() const override;
+  void resume_soon(Resumption waiter, Woke why) override;
 
  private:
   void timers_changed() override;
   void run_to_end(awaitable<void> task) override;
   void wait_for_timer();
   void fire_due_timers();
+  void run_ready();
 
   const std::uint64_t generation_;
   std::atomic<bool> ending_{false};
@@ -52,6 +57,8 @@ class RealRuntime final : public Runtime {
   OffloadPool pool_;  // ends before the driver: its threads post to it
   asio::posix::stream_descriptor timer_;
   std::optional<Time> armed_;
+  std::deque<std::pair<Resumption, Woke>> ready_;  // on the executor only, like the next
+  bool will_run_ready_ = false;
 };
 
 }  // namespace pawl::base

@@ -51,6 +51,7 @@ Timers::Key Runtime::arm(Time at, Timers::Node& node) {
 }
 
 void spawn(Runtime& runtime, awaitable<void> task) {
+  ++runtime.spawned_;
   asio::co_spawn(runtime.executor(), std::move(task), [](std::exception_ptr error) {
     if (!error) return;
     try {

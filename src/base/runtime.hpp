@@ -5,6 +5,7 @@
 
 #include <pawl/result.hpp>
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
@@ -68,6 +69,11 @@ class Pending {
   Entry* first_ = nullptr;
 };
 
+enum class Woke { notified, timed_out };
+
+/// A coroutine that waited and can go on.
+using Resumption = asio::any_completion_handler<void(Woke)>;
+
 /// Where coroutines run, and the only door to time and chance. One implementation is real, one is simulated.
 /// Promise: at most one thread runs work of the executor at any time ("the driver"), so what lives there needs no lock.
 /// Threads: now(), random(), send(), posting to executor(), notify() and alarms from any thread; everything else on the
@@ -84,6 +90,9 @@ class Runtime {
 
   /// Runs `work` on the executor soon, and lends this thread for it if nobody drives.
   virtual void send(std::function<void()> work) = 0;
+  /// Runs `work` on this thread, which is the executor for as long as that takes: no coroutine, no queue, no kernel.
+  /// False: the executor is in use elsewhere, or this is a simulation; nothing was run.
+  virtual bool run_here(const std::function<void()>& work) = 0;
   /// Waits for the coroutine's result. `would_deadlock` inside the runtime itself and in simulation.
   template <class T>
   Result<T> block_on(awaitable<Result<T>> work);
@@ -113,6 +122,8 @@ class Runtime {
   Timers::Key arm(Time at, Timers::Node& node);
   void disarm(const Timers::Key& key) { timers_.remove(key); }
   Pending& pending() { return pending_; }
+  /// Goes on with it soon, on the executor, behind those for which this was called before. Never in this call.
+  virtual void resume_soon(Resumption waiter, Woke why) = 0;
 
  protected:
   virtual void timers_changed() {}
@@ -120,6 +131,10 @@ class Runtime {
 
   Timers timers_;
   Pending pending_;
+  std::uint64_t spawned_ = 0;
+
+ private:
+  friend void spawn(Runtime& runtime, awaitable<void> task);
 };
 
 /// Starts a coroutine of its own. An exception that escapes it is a bug: it is logged, and the task is over.

@@ -62,6 +62,11 @@ void SimProcess::cancel_alarm(AlarmId id) {
 
 void SimProcess::run_to_end(awaitable<void>) { throw std::logic_error("nothing blocks in simulation"); }
 
+// A step of its own for each, so that other processes can come in between.
+void SimProcess::resume_soon(Resumption waiter, Woke why) {
+  asio::post(io_, [waiter = std::move(waiter), why]() mutable { std::move(waiter)(why); });
+}
+
 bool SimProcess::run_one() {
   io_.restart();
   return io_.poll_one() != 0;

@@ -28,11 +28,13 @@ class SimProcess final : public Runtime {
   asio::any_io_executor executor() override { return io_.get_executor(); }
   void send(std::function<void()> work) override;
   bool may_block() const override { return false; }
+  bool run_here(const std::function<void()>&) override { return false; }
   awaitable<void> offload(std::function<void()> work) override;
   void notify(std::function<void()> call) override { send(std::move(call)); }
   AlarmId set_alarm(Time at, std::function<void()> call) override;
   void cancel_alarm(AlarmId id) override;
   bool inert() const override { return crashed_; }
+  void resume_soon(Resumption waiter, Woke why) override;
 
   void pause() { paused_ = true; }
   void resume() { paused_ = false; }

@@ -1,7 +1,5 @@
 #include "base/wakeup.hpp"
 
-#include <boost/asio/post.hpp>
-
 #include <utility>
 
 namespace pawl::base {
@@ -18,26 +16,27 @@ void Wakeup::notify() {
   }
 }
 
-void Wakeup::begin(Handler handler, Time deadline) {
-  waiter_.emplace(std::move(handler));
+void Wakeup::begin(Resumption waiter, Time deadline) {
+  waiter_.emplace(std::move(waiter));
   runtime_.pending().add(*this);
   if (std::exchange(sticky_, false)) return finish(Woke::notified);
+  if (deadline == Time::max()) return;
   if (deadline <= runtime_.now()) return finish(Woke::timed_out);
-  if (deadline != Time::max()) timer_ = runtime_.arm(deadline, *this);
+  timer_ = runtime_.arm(deadline, *this);
 }
 
 void Wakeup::finish(Woke why) {
-  // Posted, never called here: the waiter may go on to destroy this object, or whoever notified it.
-  asio::post(runtime_.executor(), [handler = take(), why]() mutable { std::move(handler)(why); });
+  // Never called here: the waiter may go on to destroy this object, or whoever notified it.
+  runtime_.resume_soon(take(), why);
 }
 
-Wakeup::Handler Wakeup::take() {
+Resumption Wakeup::take() {
   if (timer_) runtime_.disarm(*timer_);
   timer_.reset();
   runtime_.pending().remove(*this);
-  Handler handler = std::move(*waiter_);
+  Resumption waiter = std::move(*waiter_);
   waiter_.reset();
-  return handler;
+  return waiter;
 }
 
 void Wakeup::fire() {
@@ -46,6 +45,12 @@ void Wakeup::fire() {
 }
 
 void Wakeup::drop() { take(); }
+
+awaitable<void> step_aside(Runtime& runtime) {
+  Wakeup wakeup{runtime};
+  wakeup.notify();
+  co_await wakeup.wait(Time::max());
+}
 
 awaitable<void> sleep_until(Runtime& runtime, Time when) {
   Wakeup wakeup{runtime};

@@ -2,15 +2,12 @@
 
 #include "base/runtime.hpp"
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <optional>
 
 namespace pawl::base {
-
-enum class Woke { notified, timed_out };
 
 /// The one wait: everything that waits is built on it.
 ///   Woke why = co_await wakeup.wait(deadline);
@@ -29,24 +26,24 @@ class Wakeup final : private Timers::Node, private Pending::Entry {
   auto wait(Time deadline) {
     const asio::use_awaitable_t<> token;
     return asio::async_initiate<const asio::use_awaitable_t<>, void(Woke)>(
-        [this](auto handler, Time until) { begin(Handler(std::move(handler)), until); }, token, deadline);
+        [this](auto handler, Time until) { begin(Resumption(std::move(handler)), until); }, token, deadline);
   }
 
  private:
-  using Handler = asio::any_completion_handler<void(Woke)>;
-
-  void begin(Handler handler, Time deadline);
+  void begin(Resumption waiter, Time deadline);
   void finish(Woke why);
-  Handler take();
+  Resumption take();
   void fire() override;
   void drop() override;
 
   Runtime& runtime_;
   bool sticky_ = false;
-  std::optional<Handler> waiter_;
+  std::optional<Resumption> waiter_;
   std::optional<Timers::Key> timer_;
 };
 
+/// Lets everything go on first that already can.
+awaitable<void> step_aside(Runtime& runtime);
 awaitable<void> sleep_until(Runtime& runtime, Time when);
 awaitable<void> sleep_for(Runtime& runtime, Duration duration);
 

@@ -29,21 +29,67 @@ RemoteClaim::RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keepe
       listener_(&listener),
       wakeup_(runtime_) {}
 
+RemoteClaim::~RemoteClaim() {
+  if (resting_ && !runtime_.inert()) end();
+}
+
 void RemoteClaim::start() {
   base::tally(context_->telemetry.store_claims);
-  // Posted: a claim of the same lock that leaves just now must leave first, or a try would find us busy with ourselves.
-  boost::asio::post(runtime_.executor(), [self = shared_from_this()] { base::spawn(self->runtime_, self->run(self)); });
+  const auto self = shared_from_this();
+  // One that is let go just now must leave first, or a try would find us busy with ourselves.
+  const bool step_aside = context_->leaving > 0;
+  if (!step_aside && granted_at_once()) return;
+  base::spawn(runtime_, run(self, step_aside));
+}
+
+// The short way to a free lock, where the store can answer at once: no task, until there is something to do.
+bool RemoteClaim::granted_at_once() {
+  std::shared_ptr<Session> session = keeper_->live(wish_.terms.lease);
+  if (!session) return false;
+  begin(std::move(session));
+  first_answer_ = scheme_.claim_now(*claim_);
+  if (!first_answer_ || !*first_answer_ || session_over()) return false;
+  const auto* granted = std::get_if<store::Granted>(&**first_answer_);
+  if (granted == nullptr) return false;
+  resting_ = true;
+  grant(*granted);
+  return true;
+}
+
+bool RemoteClaim::withdrawn_at_once() {
+  if (session_over()) return false;
+  const std::optional<Result<store::Withdrawn>> answer = scheme_.withdraw_now(*claim_, withdrawal());
+  if (!answer || !judge(*answer)) return false;
+  listener_ = nullptr;
+  wanted_ = false;
+  nothing_left_ = true;
+  if (!std::exchange(resting_, false)) {
+    wakeup_.notify();  // the task has only to end
+    return true;
+  }
+  end();
+  state_ = State::over;
+  return true;
+}
+
+// Not at once: whoever stirs us is in the middle of something.
+void RemoteClaim::stir() {
+  if (!std::exchange(resting_, false)) return wakeup_.notify();
+  constexpr bool step_aside = true;
+  base::spawn(runtime_, run(shared_from_this(), step_aside));
 }
 
 void RemoteClaim::give_up() {
   listener_ = nullptr;
-  wanted_ = false;
-  wakeup_.notify();
+  if (std::exchange(wanted_, false)) leaving_.emplace(*context_);
+  stir();
 }
 
 void RemoteClaim::let_go(store::Ending ending, std::shared_ptr<Settlement> settlement) {
+  const auto self = shared_from_this();
   ending_ = ending;
   settlement_ = std::move(settlement);
+  if (state_ == State::held && withdrawn_at_once()) return;
   give_up();
 }
 
@@ -51,22 +97,23 @@ void RemoteClaim::relabel(const std::string& label) {
   if (!claim_ || claim_->label == label) return;
   claim_->label = label;
   label_changed_ = true;
-  wakeup_.notify();
+  stir();
 }
 
-awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> self) {
+awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> self, bool step_aside) {
   const session::Context::Task task(*context_);
-  patience_ = base::after(runtime_.now(), context_->patience());
-  while (wanted_) {
-    const Deadline opening = Deadline::in(runtime_.now(), context_->patience());
-    Result<std::shared_ptr<Session>> session = co_await keeper_->session(wish_.terms.lease, opening);
-    if (!session) {
-      fail(session.error());
-      break;
+  if (step_aside) co_await base::step_aside(runtime_);
+  if (!wish_.may_queue) patience_ = base::after(runtime_.now(), context_->patience());
+  while (wanted_ || session_) {
+    if (!session_) {
+      const Deadline opening = Deadline::in(runtime_.now(), context_->patience());
+      Result<std::shared_ptr<Session>> session = co_await keeper_->session(wish_.terms.lease, opening);
+      if (!session) fail(session.error());
+      if (!wanted_) break;
+      begin(std::move(*session));
     }
-    if (!wanted_) break;
-    begin(*session);
-    const Outcome outcome = co_await ask();
+    Outcome outcome = Outcome::granted;
+    if (state_ != State::held) outcome = co_await ask();
     if (outcome == Outcome::granted) co_await hold();
     const bool left_behind = (planted(Bug::unknown_is_failure) && unsettled_) ||
                              (planted(Bug::timeout_leaves_claim) && outcome == Outcome::over);
@@ -78,6 +125,7 @@ awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> s
     back_off();
   }
   settle(Error{Errc::lost, "the hold was lost before it was released"});
+  leaving_.reset();
   state_ = State::over;
 }
 
@@ -91,6 +139,7 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   claim.label = wish_.label;
   claim_ = std::move(claim);
   state_ = State::asking;
+  first_answer_.reset();
   pushed_.reset();
   unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = nothing_left_ = false;
   scheme_.watch(claim_->id, make_waker());  // first watch, then ask: a release in between must not be missed
@@ -104,8 +153,11 @@ awaitable<RemoteClaim::Outcome> RemoteClaim::ask() {
       fail(Error{Errc::lost, "the place in the queue was taken away"});
       co_return Outcome::over;
     }
-    const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
-    Result<store::ClaimState> answer = co_await scheme_.claim(*claim_, deadline);
+    if (!first_answer_) {
+      const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
+      first_answer_ = co_await scheme_.claim(*claim_, deadline);
+    }
+    const Result<store::ClaimState> answer = *std::exchange(first_answer_, std::nullopt);
     Duration pause{};
     const std::optional<Outcome> decided = judge(answer, pause);
     if (decided) co_return *decided;
@@ -166,7 +218,8 @@ RemoteClaim::Outcome RemoteClaim::grant(const store::Granted& granted) {
 }
 
 awaitable<void> RemoteClaim::hold() {
-  while (wanted_ && !session_over() && !taken_away_) {
+  for (bool just_granted = true; wanted_ && !taken_away_; just_granted = false) {
+    if (!just_granted && session_over()) break;
     if (must_look_) {
       co_await look();
       continue;
@@ -210,8 +263,9 @@ awaitable<void> RemoteClaim::withdraw() {
       settle(Error{Errc::outcome_unknown, "the session ended before the store confirmed the release"});
       co_return;
     }
-    const bool done = co_await withdraw_once();
-    if (done) break;
+    const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
+    Result<store::Withdrawn> answer = co_await scheme_.withdraw(*claim_, withdrawal(), deadline);
+    if (judge(answer)) break;
     co_await base::sleep_for(runtime_, pause);
     pause = std::min(pause * 2, attempt_time());
   }
@@ -220,26 +274,30 @@ awaitable<void> RemoteClaim::withdraw() {
   context_->report(EventType::undone, wish_.key);
 }
 
-awaitable<bool> RemoteClaim::withdraw_once() {
+store::Withdrawal RemoteClaim::withdrawal() const {
   store::Withdrawal how;
   how.ending = ending_;
   how.unsettled = unsettled_;
-  const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
-  Result<store::Withdrawn> answer = co_await scheme_.withdraw(*claim_, how, deadline);
+  return how;
+}
+
+/// True: it is withdrawn.
+bool RemoteClaim::judge(const Result<store::Withdrawn>& answer) {
   if (answer) {
     // "Not there" after an unknown withdrawal: that one was applied.
     const bool surprise = *answer == store::Withdrawn::not_there && !withdrawal_unsettled_;
     if (surprise) settle(Error{Errc::lost, "the lock had been taken away before it was released"});
     settle({});
-    co_return true;
+    return true;
   }
   if (answer.code() == Errc::outcome_unknown) withdrawal_unsettled_ = true;
-  if (planted(Bug::release_not_repeated)) co_return true;
+  if (planted(Bug::release_not_repeated)) return true;
   if (answer.code() == Errc::lost) session_->end();
-  co_return false;
+  return false;
 }
 
 void RemoteClaim::end() {
+  leaving_.reset();
   scheme_.unwatch(claim_->id);
   if (session_) session_->leave(membership_);
   session_.reset();
@@ -279,7 +337,7 @@ void RemoteClaim::notice(const Notice& notice) {
       return;
     case Notice::What::gone: taken_away_ = true; break;
   }
-  wakeup_.notify();
+  stir();
 }
 
 void RemoteClaim::back_off() {
@@ -288,12 +346,12 @@ void RemoteClaim::back_off() {
 
 Duration RemoteClaim::attempt_time() const { return std::min(context_->timeout, wish_.terms.lease / 3); }
 
-void RemoteClaim::session_lost() { wakeup_.notify(); }
+void RemoteClaim::session_lost() { stir(); }
 
 // Also while we ask: the change may be that it was granted and then asked back, and no answer to a claim tells that.
 void RemoteClaim::session_changed() {
   must_look_ = true;
-  wakeup_.notify();
+  stir();
 }
 
 }  // namespace pawl::claim

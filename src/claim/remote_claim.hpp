@@ -77,6 +77,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keeper> keeper, store::Scheme& scheme, Wish wish,
               Listener& listener);
 
+  ~RemoteClaim();
+
   void start();
   /// Nobody wants it any more: the listener hears nothing further.
   void give_up();
@@ -96,7 +98,10 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   enum class State : std::uint8_t { asking, held, leaving, over };
   enum class Outcome : std::uint8_t { granted, ask_again, over };
 
-  awaitable<void> run(std::shared_ptr<RemoteClaim> self);
+  bool granted_at_once();
+  bool withdrawn_at_once();
+  void stir();
+  awaitable<void> run(std::shared_ptr<RemoteClaim> self, bool step_aside);
   void begin(std::shared_ptr<Session> session);
   awaitable<Outcome> ask();
   std::optional<Outcome> judge(const Result<store::ClaimState>& answer, Duration& pause);
@@ -105,7 +110,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   awaitable<void> hold();
   awaitable<void> look();
   awaitable<void> withdraw();
-  awaitable<bool> withdraw_once();
+  store::Withdrawal withdrawal() const;
+  bool judge(const Result<store::Withdrawn>& answer);
   void end();
   void fail(Error error);
   void settle(Result<void> result);
@@ -130,13 +136,16 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   std::shared_ptr<Session> session_;
   Session::Membership membership_ = 0;
   std::optional<store::Claim> claim_;
-  std::optional<store::Granted> pushed_;  // a grant that came as a notice
+  std::optional<Result<store::ClaimState>> first_answer_;  // to a claim that was made before the task began
+  std::optional<store::Granted> pushed_;                   // a grant that came as a notice
   std::optional<Owner> holder_;
   std::shared_ptr<Settlement> settlement_;
   store::Ending ending_ = store::Ending::clean;
   Time patience_{};  // for an attempt that may not queue: until when the store may keep us in the dark
   Duration backoff_{};
+  std::optional<Context::Leaving> leaving_;
   bool wanted_ = true;
+  bool resting_ = false;  // held, and no task runs: there is nothing to do until somebody stirs
   bool unsettled_ = false;
   bool withdrawal_unsettled_ = false;
   bool taken_away_ = false;

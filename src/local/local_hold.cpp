@@ -45,9 +45,9 @@ void LocalHold::validity_safe() {
   if (phase_.load() == Phase::held) report(EventType::safe, "the lease is confirmed again");
 }
 
-Duration LocalHold::remaining() const {
+Duration LocalHold::remaining(Time now) const {
   if (phase_.load() != Phase::held) return Duration::zero();
-  return std::min(validity_->remaining(), std::max(Duration::zero(), until_ - runtime_.now()));
+  return std::min(validity_->remaining(now), std::max(Duration::zero(), until_ - now));
 }
 
 HoldState LocalHold::state() const {
@@ -56,27 +56,31 @@ HoldState LocalHold::state() const {
     case Phase::lost: return HoldState::lost;
     case Phase::held: break;
   }
-  if (remaining() <= Duration::zero()) return HoldState::lost;
-  return validity_->in_jeopardy() ? HoldState::jeopardy : HoldState::held;
+  const Time now = runtime_.now();
+  if (remaining(now) <= Duration::zero()) return HoldState::lost;
+  return validity_->in_jeopardy(now) ? HoldState::jeopardy : HoldState::held;
 }
 
-bool LocalHold::leave(Phase phase) {
+bool LocalHold::leave(Phase phase, Time now) {
   Phase expected = Phase::held;
   if (!phase_.compare_exchange_strong(expected, phase)) return false;
-  context_->telemetry.hold.add(runtime_.now() - since_);
+  context_->telemetry.hold.add(now - since_);
   return true;
 }
 
 bool LocalHold::let_go() {
-  if (phase_.load() == Phase::held && remaining() <= Duration::zero()) lose("its time was over before it was released");
-  if (!leave(Phase::released)) return false;
+  const Time now = runtime_.now();
+  if (phase_.load() == Phase::held && remaining(now) <= Duration::zero()) {
+    lose("its time was over before it was released");
+  }
+  if (!leave(Phase::released, now)) return false;
   base::tally(context_->telemetry.released);
   report(EventType::released, {});
   return true;
 }
 
 void LocalHold::lose(const std::string& why) {
-  if (!leave(Phase::lost)) return;
+  if (!leave(Phase::lost, runtime_.now())) return;
   base::tally(context_->telemetry.lost);
   runtime_.notify([self = shared_from_this(), owner = owner_.lock(), why] { self->tell_lost(why); });
 }
@@ -94,6 +98,7 @@ void LocalHold::ask_for_release() {
 }
 
 void LocalHold::report(EventType type, const std::string& message) {
+  if (!context_->telemetry.observed()) return;
   context_->report(type, terms_.key, {terms_.token, runtime_.now() - since_, message});
 }
 

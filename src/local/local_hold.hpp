@@ -48,8 +48,10 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   std::stop_token lost() const { return lost_.get_token(); }
   std::stop_token release_requested() const { return release_requested_.get_token(); }
 
-  Duration remaining() const;
+  Duration remaining() const { return remaining(runtime_.now()); }
+  Duration remaining(Time now) const;
   HoldState state() const;
+  bool released() const { return phase_.load() == Phase::released; }
 
   /// True: it was ours to release. Whoever comes after the deadline is told false, and the hold is lost.
   bool let_go();
@@ -59,7 +61,7 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
 
  private:
   enum class Phase : std::uint8_t { held, released, lost };
-  bool leave(Phase phase);
+  bool leave(Phase phase, Time now);
   void tell_lost(const std::string& why);
   void report(EventType type, const std::string& message);
 

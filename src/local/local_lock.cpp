@@ -43,7 +43,20 @@ LocalLock::~LocalLock() {
   if (remote_ && !runtime_.inert()) remote_->give_up();
 }
 
-awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request, std::stop_token stop) {
+const std::shared_ptr<LocalHold>& LocalLock::granted(const Place& place) { return place->hold; }
+
+Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::stop_token& stop) {
+  if (closed_) return Error{Errc::closed, "the client is closed"};
+  if (stop.stop_requested()) return Error{Errc::cancelled, "the wait was cancelled"};
+  const auto waiter = std::make_shared<Waiter>(runtime_, request);
+  if (waiter->tries() && !idle()) return Error{Errc::busy, key_.name.quoted() + " is " + who_holds()};
+  queue_.push_back(waiter);
+  if (!remote_) claim_for_head();
+  if (waiter->hold) context_->telemetry.wait.add(Duration::zero());
+  return waiter;
+}
+
+awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request, std::stop_token stop, Place place) {
   const auto self = shared_from_this();
   const Time began = runtime_.now();
   const bool tries = request.wait == Duration::zero();
@@ -51,26 +64,27 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request
   if (tries) deadline = Deadline::in(began, context_->patience());  // the store is slow: that is not "busy"
   if (request.wait && !tries) deadline = Deadline::in(began, *request.wait);
   for (;;) {
-    Result<std::shared_ptr<LocalHold>> hold = co_await acquire_once(request, deadline, stop);
-    // Lost before the caller could be told (a long pause): as if it had never been granted.
-    if (hold && (*hold)->remaining() <= Duration::zero()) {
-      (*hold)->lose("its time was over before the caller was told");
-      if (!deadline.passed(runtime_.now())) continue;
-      co_return Error{Errc::timed_out, after_waiting(request)};
+    if (!place) {
+      Result<Place> queued = queue_up(request, stop);
+      if (!queued) co_return queued.error();
+      place = std::move(*queued);
+      if (place->hold) co_return place->hold;
     }
-    if (hold) context_->telemetry.wait.add(runtime_.now() - began);
-    co_return hold;
+    Result<std::shared_ptr<LocalHold>> hold = co_await wait(place, deadline, stop);
+    if (!hold) co_return hold;
+    const Time now = runtime_.now();
+    if ((*hold)->remaining(now) > Duration::zero()) {
+      context_->telemetry.wait.add(now - began);
+      co_return hold;
+    }
+    // Lost before the caller could be told (a long pause): as if it had never been granted.
+    (*hold)->lose("its time was over before the caller was told");
+    if (deadline.passed(now)) co_return Error{Errc::timed_out, after_waiting(request)};
+    place.reset();
   }
 }
 
-awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire_once(const Request& request, Deadline deadline,
-                                                                      std::stop_token stop) {
-  if (closed_) co_return Error{Errc::closed, "the client is closed"};
-  if (stop.stop_requested()) co_return Error{Errc::cancelled, "the wait was cancelled"};
-  const auto waiter = std::make_shared<Waiter>(runtime_, request);
-  if (waiter->tries() && !idle()) co_return Error{Errc::busy, key_.name.quoted() + " is " + who_holds()};
-  queue_.push_back(waiter);
-  if (!remote_) claim_for_head();
+awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::wait(Place waiter, Deadline deadline, std::stop_token stop) {
   // Called by whoever asks for the stop: it may only post.
   const std::function<void()> cancel = [waiter, executor = runtime_.executor()] {
     boost::asio::post(executor, [waiter] {
@@ -85,7 +99,7 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire_once(const Requ
   co_return give_up(waiter);
 }
 
-Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const WaiterPtr& waiter) {
+Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const Place& waiter) {
   Error why{Errc::timed_out, after_waiting(waiter->request)};
   if (waiter->tries()) why = Error{Errc::store_unavailable, "the store did not answer in time"};
   if (waiter->cancelled) why = Error{Errc::cancelled, "the wait for " + key_.name.quoted() + " was cancelled"};
@@ -96,8 +110,7 @@ Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const WaiterPtr& waiter) {
   if (of_use) return why;
   if (remote_->unsettled())
     why.message += "; the store has not confirmed yet that the claim is withdrawn, pawl goes on";
-  const auto remote = std::exchange(remote_, nullptr);
-  remote->give_up();
+  std::exchange(remote_, nullptr)->give_up();
   claim_for_head();
   return why;
 }
@@ -121,11 +134,11 @@ void LocalLock::claim_granted(Token token, std::shared_ptr<session::Validity> va
   token_ = token;
   validity_ = std::move(validity);
   if (contended || !scheme_.capabilities().knows_contention) contended_since_ = runtime_.now();
-  const WaiterPtr head = queue_.front();
+  const Place head = queue_.front();
   hand_over(head);
 }
 
-void LocalLock::hand_over(const WaiterPtr& waiter) {
+void LocalLock::hand_over(const Place& waiter) {
   std::erase(queue_, waiter);
   const std::uint32_t sub = planted(Bug::one_token_for_all) ? 0 : subs_;
   ++subs_;
@@ -144,17 +157,21 @@ void LocalLock::hand_over(const WaiterPtr& waiter) {
 }
 
 awaitable<Result<void>> LocalLock::release(std::shared_ptr<LocalHold> hold) {
-  const auto self = shared_from_this();
   const auto settlement = std::make_shared<Settlement>(runtime_);
-  hold_ended(*hold, store::Ending::clean, settlement);
+  send_release(hold, settlement);
+  co_return co_await settled(settlement);
+}
+
+void LocalLock::send_release(const std::shared_ptr<LocalHold>& hold, std::shared_ptr<Settlement> settlement) {
+  hold_ended(*hold, store::Ending::clean, std::move(settlement));
+}
+
+awaitable<Result<void>> LocalLock::settled(std::shared_ptr<Settlement> settlement) {
+  const auto self = shared_from_this();
   if (!settlement->outcome) co_await settlement->wakeup.wait(base::after(runtime_.now(), context_->patience()));
   if (settlement->outcome) co_return *settlement->outcome;
   co_return Error{Errc::outcome_unknown,
                   "the store has not confirmed the release of " + key_.name.quoted() + "; pawl goes on releasing it"};
-}
-
-void LocalLock::send_release(const std::shared_ptr<LocalHold>& hold) {
-  hold_ended(*hold, store::Ending::clean, nullptr);
 }
 
 void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement) {
@@ -168,7 +185,7 @@ void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::sha
     if (settlement) settlement->settle({});
     ++passes_;
     base::tally(context_->telemetry.local_passes);
-    const WaiterPtr head = queue_.front();
+    const Place head = queue_.front();
     return hand_over(head);
   }
   std::exchange(remote_, nullptr)->let_go(ending, std::move(settlement));
@@ -190,12 +207,12 @@ void LocalLock::claim_failed(Error error) {
   const claim::Terms terms = remote_->terms();
   remote_.reset();
   // Busy is the answer to one try. Any other error would be the same for all who ask for the same thing.
-  std::deque<WaiterPtr> refused;
+  std::deque<Place> refused;
   while (!queue_.empty() && queue_.front()->request.terms == terms && (refused.empty() || !busy)) {
     refused.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  for (const WaiterPtr& waiter : refused) waiter->refuse(error);
+  for (const Place& waiter : refused) waiter->refuse(error);
   claim_for_head();
 }
 
@@ -218,8 +235,8 @@ void LocalLock::claim_lost() {
 
 void LocalLock::close() {
   closed_ = true;
-  const std::deque<WaiterPtr> waiters = std::exchange(queue_, {});
-  for (const WaiterPtr& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
+  const std::deque<Place> waiters = std::exchange(queue_, {});
+  for (const Place& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
   const auto hold = std::exchange(current_, nullptr);
   if (hold) hold->lose("the client was closed");
   // It may have been let go just before, and the word is still on its way to us.

@@ -50,12 +50,23 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
             store::LockKey key, PassBounds bounds);
   ~LocalLock();
 
-  /// Errors: busy, timed_out, cancelled, closed, and what the store says.
-  awaitable<Result<std::shared_ptr<LocalHold>>> acquire(Request request, std::stop_token stop);
+  /// A wish that has a place in the queue, or the hold already.
+  struct Waiter;
+  using Place = std::shared_ptr<Waiter>;
+  static const std::shared_ptr<LocalHold>& granted(const Place& place);
+
+  /// What can be done without waiting: takes a place, and asks the store if it is the first one.
+  /// Errors: busy, cancelled, closed.
+  Result<Place> queue_up(const Request& request, const std::stop_token& stop);
+  /// The rest, or all of it. Errors: timed_out too, and what the store says.
+  awaitable<Result<std::shared_ptr<LocalHold>>> acquire(Request request, std::stop_token stop, Place place = {});
+
   /// The hold was let go: passes the lock on, or withdraws the claim and waits for the store's word.
   awaitable<Result<void>> release(std::shared_ptr<LocalHold> hold);
-  /// The same without waiting.
-  void send_release(const std::shared_ptr<LocalHold>& hold);
+  /// The same in two parts: without waiting, with a `settlement` or none...
+  void send_release(const std::shared_ptr<LocalHold>& hold, std::shared_ptr<Settlement> settlement);
+  /// ... and the rest.
+  awaitable<Result<void>> settled(std::shared_ptr<Settlement> settlement);
   /// Waiters are told `closed`, the hold is lost.
   void close();
 
@@ -63,16 +74,12 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   store::Scheme& scheme() const { return scheme_; }
 
  private:
-  struct Waiter;
-  using WaiterPtr = std::shared_ptr<Waiter>;
-
-  awaitable<Result<std::shared_ptr<LocalHold>>> acquire_once(const Request& request, Deadline deadline,
-                                                             std::stop_token stop);
-  Result<std::shared_ptr<LocalHold>> give_up(const WaiterPtr& waiter);
+  awaitable<Result<std::shared_ptr<LocalHold>>> wait(Place waiter, Deadline deadline, std::stop_token stop);
+  Result<std::shared_ptr<LocalHold>> give_up(const Place& waiter);
   bool idle() const { return !remote_ && queue_.empty(); }
 
   void claim_for_head();
-  void hand_over(const WaiterPtr& waiter);
+  void hand_over(const Place& waiter);
   void hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement);
   bool may_pass() const;
   std::string who_holds() const;
@@ -91,7 +98,7 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   const store::LockKey key_;
   const PassBounds bounds_;
 
-  std::deque<WaiterPtr> queue_;
+  std::deque<Place> queue_;
   std::shared_ptr<claim::RemoteClaim> remote_;
   std::shared_ptr<LocalHold> current_;
   bool closed_ = false;

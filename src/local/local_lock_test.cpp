@@ -281,7 +281,7 @@ TEST_F(LocalLockTest, ATryJustAfterOurOwnReleaseIsNotBusyWithOurselves) {
   const House alice = house("alice");
   const HoldPtr held = hold(alice);
   ASSERT_TRUE(held->let_go());
-  alice.lock->send_release(held);
+  alice.lock->send_release(held, nullptr);
   EXPECT_TRUE(acquire(alice, wish(0s)));
 }
 
@@ -444,7 +444,7 @@ TEST_F(LocalLockTest, GrantedReleaseWithoutWaitingForTheStore) {
   const HoldPtr held = hold(alice);
   const auto other = start_acquire(bob);
   ASSERT_TRUE(held->let_go());
-  alice.lock->send_release(held);
+  alice.lock->send_release(held, nullptr);
   pass(0s);
   EXPECT_TRUE(got(other));
 }
@@ -543,7 +543,7 @@ TEST_F(LocalLockTest, AGrantThatWasOverBeforeItsCallerWasToldIsAsIfItHadNeverBee
     const HoldPtr held = hold(bob);
     const auto waits = start_acquire(alice, bounded);
     ASSERT_TRUE(held->let_go());
-    bob.lock->send_release(held);
+    bob.lock->send_release(held, nullptr);
     const std::uint64_t stop = world_.steps() + steps;
     world_.run_until([&] { return world_.steps() >= stop; }, now());
     const bool told = waits->has_value();
@@ -608,7 +608,7 @@ TEST_F(LocalLockTest, CloseOfAHoldThatWasJustReleasedIsAsCleanAsTheRelease) {
   const HoldPtr held = hold(alice, delayed);
   EXPECT_TRUE(held->let_go());
   alice.lock->close();
-  alice.lock->send_release(held);
+  alice.lock->send_release(held, nullptr);
   EXPECT_TRUE(acquire(bob, wish(0s)));
   EXPECT_FALSE(held->lost().stop_requested());
 }

@@ -5,6 +5,8 @@
 #include "lock/mutex_core.hpp"
 
 #include <fmt/format.h>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <utility>
 
@@ -219,6 +221,8 @@ namespace {
 /// Takes the last reference along, so that the store ends on the executor, where it has lived.
 awaitable<Result<void>> say_goodbye(std::shared_ptr<ClientCore> last) {
   Result<void> closed = co_await last->close(last_words);
+  // What has just ended is taken down by handlers that are waiting already; they hold the store, too.
+  co_await boost::asio::post(last->runtime().executor(), boost::asio::use_awaitable);
   last.reset();
   co_return closed;
 }

@@ -30,6 +30,7 @@ class HoldCore {
 
  private:
   Result<void> let_go();
+  void send();
 
   const std::shared_ptr<NamedLock> lock_;
   const std::shared_ptr<local::LocalLock> queue_;  // where it was granted

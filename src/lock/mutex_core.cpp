@@ -9,14 +9,27 @@ namespace pawl::lock {
 
 namespace {
 
-void count(ClientCore& client, const store::LockKey& key, const Result<Hold>& outcome, Duration waited) {
+void count(ClientCore& client, const store::LockKey& key, const Result<Hold>& outcome, base::Time began) {
   base::Telemetry& telemetry = client.context().telemetry;
   if (outcome.code() == Errc::busy) return base::tally(telemetry.busy);
   if (outcome.code() == Errc::timed_out) return base::tally(telemetry.timed_out);
   if (outcome.code() == Errc::cancelled) return base::tally(telemetry.cancelled);
   if (!outcome) return base::tally(telemetry.failed);
   base::tally(telemetry.granted);
-  client.context().report(EventType::granted, key, {outcome->token(), waited});
+  if (!telemetry.observed()) return;
+  client.context().report(EventType::granted, key, {outcome->token(), client.runtime().now() - began});
+}
+
+Result<Hold> conclude(const std::shared_ptr<NamedLock>& lock, const std::shared_ptr<local::LocalLock>& queue,
+                      Result<std::shared_ptr<local::LocalHold>> local, base::Time began) {
+  Result<Hold> hold;
+  if (local) {
+    hold = HoldCore::face(std::make_shared<HoldCore>(lock, queue, std::move(*local)));
+  } else {
+    hold = local.error();
+  }
+  count(lock->client(), lock->key(), hold, began);
+  return hold;
 }
 
 }  // namespace
@@ -24,24 +37,23 @@ void count(ClientCore& client, const store::LockKey& key, const Result<Hold>& ou
 awaitable<Result<Hold>> MutexCore::acquire(AcquireOptions options, std::stop_token stop) {
   // Not a coroutine itself: the text in the options, and the last handle, may be gone before a coroutine would begin.
   Result<local::Request> request = make_request(options, defaults_, lock_->agreed().scheme->capabilities());
-  return acquire_resolved(lock_, std::move(request), std::move(stop));
+  const Begun begun{.since = stopwatch()};
+  return acquire_resolved(lock_, std::move(request), std::move(stop), begun);
+}
+
+/// Only where somebody wants to know.
+base::Time MutexCore::stopwatch() const {
+  return lock_->client().context().telemetry.observed() ? lock_->runtime().now() : base::Time{};
 }
 
 awaitable<Result<Hold>> MutexCore::acquire_resolved(std::shared_ptr<NamedLock> lock, Result<local::Request> request,
-                                                    std::stop_token stop) {
+                                                    std::stop_token stop, Begun begun) {
   if (!request) co_return request.error();
   if (auto usable = lock->client().usable(); !usable) co_return usable.error();
-  const Runtime& runtime = lock->runtime();
-  const base::Time began = runtime.now();
-  const std::shared_ptr<local::LocalLock> queue = lock->queue();
-  Result<std::shared_ptr<local::LocalHold>> local = co_await queue->acquire(std::move(*request), std::move(stop));
-  Result<Hold> hold;
-  if (local) {
-    hold = HoldCore::face(std::make_shared<HoldCore>(lock, queue, *local));
-  } else {
-    hold = local.error();
-  }
-  count(lock->client(), lock->key(), hold, runtime.now() - began);
+  if (!begun.queue) begun.queue = lock->queue();
+  Result<std::shared_ptr<local::LocalHold>> local =
+      co_await begun.queue->acquire(std::move(*request), std::move(stop), std::move(begun.place));
+  Result<Hold> hold = conclude(lock, begun.queue, std::move(local), begun.since);
   co_return hold;
 }
 
@@ -50,7 +62,27 @@ Result<Hold> MutexCore::acquire_blocking(AcquireOptions options, std::stop_token
   if (lock_->thread_holds().find(base::this_thread_number()) != nullptr) {
     return Error{Errc::would_deadlock, "this thread holds " + lock_->key().name.quoted() + " through lock() already"};
   }
-  return lock_->runtime().block_on(acquire(options, std::move(stop)));
+  return acquire_here(options, std::move(stop));
+}
+
+// What needs no waiting is done by this thread alone: a free lock of an embedded store costs no coroutine.
+Result<Hold> MutexCore::acquire_here(AcquireOptions options, std::stop_token stop) {
+  Result<local::Request> request = make_request(options, defaults_, lock_->agreed().scheme->capabilities());
+  if (!request) return request.error();
+  Begun begun{.since = stopwatch()};
+  Result<std::shared_ptr<local::LocalHold>> local = nullptr;
+  const auto ask = [&] {
+    if (auto usable = lock_->client().usable(); !usable) return void(local = usable.error());
+    begun.queue = lock_->queue();
+    Result<local::LocalLock::Place> place = begun.queue->queue_up(*request, stop);
+    if (!place) return void(local = place.error());
+    begun.place = std::move(*place);
+    local = local::LocalLock::granted(begun.place);
+  };
+  const bool asked = lock_->runtime().run_here(ask);
+  const bool decided = asked && (!local || *local);
+  if (decided) return conclude(lock_, begun.queue, std::move(local), begun.since);
+  return lock_->runtime().block_on(acquire_resolved(lock_, std::move(request), std::move(stop), begun));
 }
 
 bool MutexCore::lock(std::optional<Duration> wait) {
@@ -64,7 +96,7 @@ bool MutexCore::lock(std::optional<Duration> wait) {
   }
   AcquireOptions options;
   options.wait = wait;
-  Result<Hold> hold = lock_->runtime().block_on(acquire(options, {}));
+  Result<Hold> hold = acquire_here(options, {});
   if (hold.code() == Errc::busy || (hold.code() == Errc::timed_out && wait)) return false;
   if (!hold) throw Exception(hold.error());
   lock_->thread_holds().begin(thread, std::move(*hold));

@@ -36,8 +36,16 @@ class MutexCore {
   static Mutex face(std::shared_ptr<MutexCore> core) { return Mutex(std::move(core)); }
 
  private:
+  /// How far an acquisition has come.
+  struct Begun {
+    std::shared_ptr<local::LocalLock> queue = {};
+    local::LocalLock::Place place = {};
+    base::Time since = {};
+  };
   static awaitable<Result<Hold>> acquire_resolved(std::shared_ptr<NamedLock> lock, Result<local::Request> request,
-                                                  std::stop_token stop);
+                                                  std::stop_token stop, Begun begun);
+  Result<Hold> acquire_here(AcquireOptions options, std::stop_token stop);
+  base::Time stopwatch() const;
 
   const std::shared_ptr<NamedLock> lock_;
   const Defaults defaults_;

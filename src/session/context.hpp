@@ -42,6 +42,18 @@ struct Context {
     Context& context_;
   };
 
+  /// Counts a claim that was let go and is still known to the store.
+  class Leaving {
+   public:
+    explicit Leaving(Context& context) : context_(context) { ++context_.leaving; }
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+    ~Leaving() { --context_.leaving; }
+
+   private:
+    Context& context_;
+  };
+
   void report(EventType type, const store::LockKey& key, News news = {}) {
     if (!telemetry.observed()) return;
     telemetry.report({type, key.kind, key.name.bytes(), news.token, news.elapsed, std::move(news.message)});
@@ -54,7 +66,8 @@ struct Context {
   const Duration timeout;  ///< for one request to the store
   /// For what must not fail because one answer was lost: a second request fits in.
   Duration patience() const { return 2 * timeout; }
-  std::size_t tasks = 0;  ///< on the executor only, like the next
+  std::size_t tasks = 0;  ///< on the executor only, like the next two
+  std::size_t leaving = 0;
   Gathering tasks_over{runtime};
 };
 

@@ -7,14 +7,19 @@ namespace pawl::session {
 Keeper::Keeper(std::shared_ptr<Context> context)
     : context_(std::move(context)), runtime_(context_->runtime), all_over_(runtime_) {}
 
+std::shared_ptr<Session> Keeper::live(Duration lease) const {
+  const auto found = slots_.find(lease);
+  if (closed_ || found == slots_.end() || !found->second.live || !found->second.live->live()) return nullptr;
+  return found->second.live;
+}
+
 awaitable<Result<std::shared_ptr<Session>>> Keeper::session(Duration lease, Deadline deadline) {
   for (;;) {
     if (closed_) co_return Error{Errc::closed, "the client is closed"};
+    if (auto known = live(lease)) co_return known;
     if (too_many(lease))
       co_return Error{Errc::overloaded, "a client can use at most 8 different lease lengths at a time"};
-    Slot& slot = slots_[lease];
-    if (slot.live && slot.live->live()) co_return slot.live;
-    if (!slot.opening) break;
+    if (!slots_[lease].opening) break;
     if (deadline.passed(runtime_.now())) {
       co_return Error{Errc::store_unavailable, "no session could be opened in time"};
     }

@@ -18,7 +18,9 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
 
   explicit Keeper(std::shared_ptr<Context> context);
 
-  /// A live session of that length. Errors: overloaded (too many lengths), closed, and what the store says.
+  /// The one of that length, if there is a live one.
+  std::shared_ptr<Session> live(Duration lease) const;
+  /// The same, or a new one. Errors: overloaded (too many lengths), closed, and what the store says.
   awaitable<Result<std::shared_ptr<Session>>> session(Duration lease, Deadline deadline);
 
   /// Ends all sessions and waits until the store knows it. False: the deadline came first.

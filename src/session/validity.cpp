@@ -29,14 +29,12 @@ void Validity::end() {
   if (deadline_.exchange(gone) != gone) tell(&Watcher::validity_lost);
 }
 
-Duration Validity::remaining() const {
+Duration Validity::remaining(Time now) const {
   const std::int64_t deadline = deadline_.load();
   if (deadline <= 0) return Duration::zero();
-  const Duration left = Time(Duration(deadline)) - runtime_.now();
+  const Duration left = Time(Duration(deadline)) - now;
   return left > Duration::zero() ? left : Duration::zero();
 }
-
-bool Validity::in_jeopardy() const { return remaining() <= lease_ / 3; }
 
 Validity::WatcherId Validity::watch(std::weak_ptr<Watcher> watcher) {
   const std::lock_guard lock(mutex_);

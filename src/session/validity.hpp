@@ -43,9 +43,10 @@ class Validity : public std::enable_shared_from_this<Validity> {
   /// Lost now: the store has told so, or the client ends.
   void end();
 
-  Duration remaining() const;
+  Duration remaining() const { return remaining(runtime_.now()); }
+  Duration remaining(Time now) const;
   bool valid() const { return remaining() > Duration::zero(); }
-  bool in_jeopardy() const;
+  bool in_jeopardy(Time now) const { return remaining(now) <= lease_ / 3; }
   Time deadline() const { return Time(Duration(deadline_.load())); }
   Duration lease() const { return lease_; }
 

@@ -43,6 +43,7 @@ class ValidityTest : public testing::Test {
 
   void pass(Duration time) { world_.run_for(time); }
   Duration since() const { return world_.now() - start_; }
+  bool in_jeopardy() const { return validity_->in_jeopardy(world_.now()); }
   bool confirm() { return validity_->confirm(world_.now()); }
   /// What was heard, once everybody was told.
   const Heard& heard() {
@@ -52,7 +53,7 @@ class ValidityTest : public testing::Test {
   void into_jeopardy() {
     EXPECT_TRUE(confirm());
     pass(two_thirds + 1s);
-    EXPECT_TRUE(validity_->in_jeopardy());
+    EXPECT_TRUE(in_jeopardy());
   }
   void into_loss() {
     EXPECT_TRUE(confirm());
@@ -99,11 +100,11 @@ TEST_F(ValidityTest, ValidCountsFromBeforeSendingNotFromTheAnswer) {
 TEST_F(ValidityTest, ValidFallsIntoJeopardyWhenAThirdOfTheLeaseIsLeft) {
   EXPECT_TRUE(confirm());
   pass(two_thirds - 1ns);
-  EXPECT_FALSE(validity_->in_jeopardy());
+  EXPECT_FALSE(in_jeopardy());
   EXPECT_TRUE(heard().empty());
   pass(1ns);
   EXPECT_EQ(heard(), (Heard{{"jeopardy", two_thirds}}));
-  EXPECT_TRUE(validity_->in_jeopardy()) << "whoever is told so must see it";
+  EXPECT_TRUE(in_jeopardy()) << "whoever is told so must see it";
   EXPECT_TRUE(validity_->valid());
 }
 
@@ -120,7 +121,7 @@ TEST_F(ValidityTest, ValidEndIsLost) {
 TEST_F(ValidityTest, JeopardyConfirmIsValidAgain) {
   into_jeopardy();
   EXPECT_TRUE(confirm());
-  EXPECT_FALSE(validity_->in_jeopardy());
+  EXPECT_FALSE(in_jeopardy());
   EXPECT_EQ(validity_->remaining(), whole);
   EXPECT_EQ(heard(), (Heard{{"jeopardy", two_thirds}, {"safe", two_thirds + 1s}}));
 }

@@ -8,6 +8,7 @@
 #include <pawl/lock_view.hpp>
 #include <pawl/result.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ class Scheme {
   virtual awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) = 0;
   /// Release, or leave the queue. Compares the id; nothing else is ever touched.
   virtual awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) = 0;
+  /// The same two, where they can be done here and now without waiting for anybody. Nothing: they cannot, and nothing
+  /// has happened.
+  virtual std::optional<Result<ClaimState>> claim_now(const Claim&) { return std::nullopt; }
+  virtual std::optional<Result<Withdrawn>> withdraw_now(const Claim&, Withdrawal) { return std::nullopt; }
   /// What has become of this claim? Never creates, never changes.
   virtual awaitable<Result<Standing>> look(Claim claim, Deadline deadline) = 0;
 

@@ -72,7 +72,7 @@ class FaultyStore::Wire {
   template <class T>
   static awaitable<Result<T>> send(std::shared_ptr<Wire> wire, Operation operation, Request<T> request,
                                    Deadline deadline) {
-    const Fault fault = wire->plan->next(operation);
+    const Fault fault = wire->next(operation);
     if (fault.loss == Loss::refuse) co_return refused(operation);
     if (is_clean(fault)) {
       Result<T> answer = co_await request(deadline);
@@ -83,6 +83,17 @@ class FaultyStore::Wire {
     co_await call->wakeup.wait(deadline.at);
     if (!call->answer) co_return unanswered(operation);
     co_return std::move(*call->answer);
+  }
+
+  /// A request that is answered at once cannot be lost or late. If the plan has something in store for it, it keeps that
+  /// for the request that will be sent the other way.
+  template <class T>
+  std::optional<Result<T>> send_now(Operation operation, const std::function<std::optional<Result<T>>()>& request) {
+    const Fault fault = next(operation);
+    std::optional<Result<T>> answer;
+    if (is_clean(fault)) answer = request();
+    if (!answer) kept_.emplace(operation, fault);
+    return answer;
   }
 
   void tell(const std::shared_ptr<Watch>& watch, const Notice& notice);
@@ -143,6 +154,12 @@ class FaultyStore::Wire {
     if (delay > Duration::zero()) co_await base::sleep_for(network, delay);
   }
 
+  Fault next(Operation operation) {
+    if (kept_ && kept_->first == operation) return std::exchange(kept_, std::nullopt)->second;
+    return plan->next(operation);
+  }
+
+  std::optional<std::pair<Operation, Fault>> kept_;
   mutable std::mutex mutex_;  // guards the sessions: a test's thread reads them
   std::set<SessionId> sessions_;
 };
@@ -189,6 +206,12 @@ class FaultyStore::FaultyScheme final : public Scheme {
     return send<Withdrawn>(Operation::withdraw, deadline, [inner = &inner_, claim, how](Deadline until) {
       return inner->withdraw(claim, how, until);
     });
+  }
+  std::optional<Result<ClaimState>> claim_now(const Claim& claim) override {
+    return wire_->send_now<ClaimState>(Operation::claim, [&] { return inner_.claim_now(claim); });
+  }
+  std::optional<Result<Withdrawn>> withdraw_now(const Claim& claim, Withdrawal how) override {
+    return wire_->send_now<Withdrawn>(Operation::withdraw, [&] { return inner_.withdraw_now(claim, how); });
   }
   awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override {
     return send<Standing>(Operation::look, deadline,

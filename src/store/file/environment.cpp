@@ -3,7 +3,6 @@
 #include "base/lock_name.hpp"
 #include "base/threads.hpp"
 #include "store/file/listener.hpp"
-#include "store/file/mail.hpp"
 
 #include <fmt/format.h>
 
@@ -41,8 +40,7 @@ Environment::Environment(Folder folder, Gate gate, TokenFile tokens, Database da
       tokens_(std::move(tokens)),
       database_(std::move(database)),
       generation_(base::fork_generation()),
-      pid_(::getpid()),
-      sender_(open_sender()) {}
+      pid_(::getpid()) {}
 
 Environment::~Environment() = default;
 
@@ -59,17 +57,18 @@ bool Environment::deleted(Time now) {
 bool Environment::gone(bool thorough) const { return gate_.gone() || (thorough && !folder_.still_there()); }
 
 Environment::Attempt Environment::attempt(const Work& work, base::Runtime& runtime, Duration patience) {
-  if (deleted(runtime.now())) {
-    return {End::gone,
-            {Errc::lost, fmt::format("the store's folder \"{}\" was deleted", base::printable(folder_.path()))}};
-  }
   WriterMutex& mutex = gate_.mutex();
   if (!mutex.lock_within(patience, pid_)) return {End::busy, no_entry()};
   std::vector<Letter> letters;
   Attempt attempt;
   {
     const Inside inside(mutex);
-    attempt = transact(work, runtime.now(), letters);  // the clock is read inside: requests see it in their order
+    const Time now = runtime.now();  // read inside: requests see it in their order
+    if (deleted(now)) {
+      return {End::gone,
+              {Errc::lost, fmt::format("the store's folder \"{}\" was deleted", base::printable(folder_.path()))}};
+    }
+    attempt = transact(work, now, letters);
   }
   if (attempt.end == End::done) send(letters);
   return attempt;
@@ -190,7 +189,7 @@ void Environment::send(const std::vector<Letter>& letters) {
     if (letter.process == process_) {
       deliver(letter.to, letter.notice);
     } else {
-      send_letter(sender_, folder_, gate_, letter);
+      post_office_.send(folder_, gate_, letter);
     }
   }
 }

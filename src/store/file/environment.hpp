@@ -3,6 +3,7 @@
 #include "base/runtime.hpp"
 #include "store/file/folder.hpp"
 #include "store/file/gate.hpp"
+#include "store/file/mail.hpp"
 #include "store/file/tables.hpp"
 #include "store/file/token_file.hpp"
 #include "store/file/transaction.hpp"
@@ -98,7 +99,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   const pid_t pid_;
   ProcessKey process_ = 0;
   std::uint64_t store_id_ = 0;
-  Fd sender_;
+  PostOffice post_office_;
 
   std::atomic<Time> next_look_{Time::min()};
   std::mutex reserve_mutex_;  // one reservation at a time in this process

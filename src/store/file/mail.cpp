@@ -33,28 +33,45 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-bool send(const Fd& sender, const sockaddr_un& address, const Datagram& datagram) {
-  const auto* to = reinterpret_cast<const sockaddr*>(&address);
-  if (::sendto(sender.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL, to, sizeof address) >= 0)
-    return true;
-  return errno != EAGAIN && errno != ENOBUFS;  // anything else: there is nobody to be told
+constexpr std::size_t most_routes = 64;
+
+enum class Sent { done, mailbox_full, nobody_there };
+
+Sent send_to(const Fd& route, const Datagram& datagram) {
+  if (::send(route.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return Sent::done;
+  return errno == EAGAIN || errno == ENOBUFS ? Sent::mailbox_full : Sent::nobody_there;
 }
 
 }  // namespace
 
-Fd open_sender() { return Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+const Fd* PostOffice::route_to(const Receiver& receiver, const Folder& folder) {
+  const auto known = routes_.find(receiver);
+  if (known != routes_.end()) return &known->second;
+  Fd route(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = address_of(folder.reach(mailbox_name(receiver.first, receiver.second)));
+  if (!route || ::connect(route.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return nullptr;
+  }
+  if (routes_.size() >= most_routes) routes_.clear();  // those who still get letters come back
+  return &routes_.emplace(receiver, std::move(route)).first->second;
+}
 
-void send_letter(const Fd& sender, const Folder& folder, const Gate& gate, const Letter& letter) {
-  const sockaddr_un address = address_of(folder.reach(mailbox_name(letter.process, letter.mailbox)));
+void PostOffice::send(const Folder& folder, const Gate& gate, const Letter& letter) {
+  const std::lock_guard lock(mutex_);
+  const Receiver receiver{letter.process, letter.mailbox};
+  const Fd* route = route_to(receiver, folder);
+  if (route == nullptr) return;
   Datagram datagram{.to = letter.to};
   datagram.epoch = letter.notice.grant.token.epoch();
   datagram.counter = letter.notice.grant.token.counter();
   datagram.what = static_cast<std::uint8_t>(letter.notice.what);
   datagram.contended = letter.notice.grant.contended ? 1 : 0;
-  if (send(sender, address, datagram)) return;
+  const Sent sent = send_to(*route, datagram);
+  if (sent == Sent::nobody_there) routes_.erase(receiver);
+  if (sent != Sent::mailbox_full) return;
   gate.lost_letters(letter.process).fetch_add(1);
   // If there is room now, this one makes the receiver look at the counter; if not, one of those before will.
-  send(sender, address, {});
+  [[maybe_unused]] const Sent reminded = send_to(*route, {});
 }
 
 std::string mailbox_name(ProcessKey process, std::uint64_t mailbox) {

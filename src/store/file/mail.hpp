@@ -5,6 +5,8 @@
 #include "store/file/tables.hpp"
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +17,20 @@
 /// moves, and the receiver, who has at least one datagram left to read, then looks at everything again.
 namespace pawl::store::file {
 
-/// The socket that letters are sent from.
-Fd open_sender();
+/// Where letters are sent from. A socket for each receiver, so that the kernel looks for its file only once.
+/// Threads: all.
+class PostOffice {
+ public:
+  /// Never waits. A receiver that is not there any more needs no letter.
+  void send(const Folder& folder, const Gate& gate, const Letter& letter);
 
-/// Never waits. A receiver that is not there any more needs no letter.
-void send_letter(const Fd& sender, const Folder& folder, const Gate& gate, const Letter& letter);
+ private:
+  using Receiver = std::pair<ProcessKey, std::uint64_t>;
+  const Fd* route_to(const Receiver& receiver, const Folder& folder);
+
+  std::mutex mutex_;  // guards the routes
+  std::map<Receiver, Fd> routes_;
+};
 
 /// The name of a mailbox in the folder. Whose it is, so that those of the dead can be removed.
 std::string mailbox_name(ProcessKey process, std::uint64_t mailbox);

@@ -20,20 +20,11 @@ constexpr Capabilities Queue::declared = {
     .on_client_death = "at once; a stopped process: when its lease ends",
 };
 
-namespace {
-
-struct Answer {
-  ClaimState state;
-  std::optional<ProcessKey> just_ahead;
-};
-
-Result<Answer> ask(Tables& tables, const Claim& claim) {
+Result<Queue::Answer> Queue::ask(Tables& tables, const Claim& claim) {
   Result<ClaimState> state = tables.claim(claim);
   if (!state) return state.error();
   return Answer{std::move(*state), tables.just_ahead()};
 }
-
-}  // namespace
 
 Queue::Queue(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
 
@@ -43,30 +34,39 @@ Queue::~Queue() {
   }
 }
 
+std::optional<Result<ClaimState>> Queue::claim_now(const Claim& claim) {
+  const auto work = [&claim](Tables& tables) { return ask(tables, claim); };
+  std::optional<Result<Answer>> answer = connection_->visit_now<Answer>(work);
+  if (!answer) return std::nullopt;
+  return conclude(claim, std::move(*answer));
+}
+
 awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline deadline) {
-  const auto now = [&claim](Tables& tables) { return ask(tables, claim); };
-  std::optional<Result<Answer>> answer = connection_->visit_now<Answer>(now);
-  if (!answer) {
-    const Connection::Work<Answer> later = [claim](Tables& tables) { return ask(tables, claim); };
-    answer = co_await connection_->visit(later, deadline);
-  }
-  if (!*answer) co_return answer->error();
-  const std::optional<ProcessKey> ahead = (*answer)->just_ahead;
-  if (ahead && connection_->environment()) connection_->listener().watch(*ahead, claim.id);
-  co_return std::move((*answer)->state);
+  if (auto now = claim_now(claim)) co_return std::move(*now);
+  const Connection::Work<Answer> work = [claim](Tables& tables) { return ask(tables, claim); };
+  Result<Answer> answer = co_await connection_->visit(work, deadline);
+  co_return conclude(claim, std::move(answer));
+}
+
+Result<ClaimState> Queue::conclude(const Claim& claim, Result<Answer> answer) {
+  if (!answer) return answer.error();
+  if (answer->just_ahead && connection_->environment()) connection_->listener().watch(*answer->just_ahead, claim.id);
+  return std::move(answer->state);
+}
+
+std::optional<Result<Withdrawn>> Queue::withdraw_now(const Claim& claim, Withdrawal how) {
+  const auto work = [&claim, how](Tables& tables) { return tables.withdraw(claim, how); };
+  return connection_->visit_now<Withdrawn>(work);
 }
 
 awaitable<Result<Withdrawn>> Queue::withdraw(Claim claim, Withdrawal how, Deadline deadline) {
-  const auto now = [&claim, how](Tables& tables) { return tables.withdraw(claim, how); };
-  std::optional<Result<Withdrawn>> answer = connection_->visit_now<Withdrawn>(now);
-  if (!answer) {
-    const Connection::Work<Withdrawn> later = [claim, how](Tables& tables) -> Result<Withdrawn> {
-      return tables.withdraw(claim, how);
-    };
-    answer = co_await connection_->visit(later, deadline);
-  }
-  if (answer->code() == Errc::lost) co_return Withdrawn::not_there;  // with the folder
-  co_return std::move(*answer);
+  if (auto now = withdraw_now(claim, how)) co_return std::move(*now);
+  const Connection::Work<Withdrawn> work = [claim, how](Tables& tables) -> Result<Withdrawn> {
+    return tables.withdraw(claim, how);
+  };
+  Result<Withdrawn> answer = co_await connection_->visit(work, deadline);
+  if (answer.code() == Errc::lost) co_return Withdrawn::not_there;  // with the folder
+  co_return answer;
 }
 
 awaitable<Result<Standing>> Queue::look(Claim claim, Deadline deadline) {

@@ -4,6 +4,7 @@
 #include "store/scheme.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,8 @@ class Queue final : public Scheme {
 
   awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) override;
   awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
+  std::optional<Result<ClaimState>> claim_now(const Claim& claim) override;
+  std::optional<Result<Withdrawn>> withdraw_now(const Claim& claim, Withdrawal how) override;
   awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
   awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
   void watch(ClaimId claim, Waker waker) override;
@@ -32,6 +35,13 @@ class Queue final : public Scheme {
   awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) override;
 
  private:
+  struct Answer {
+    ClaimState state;
+    std::optional<ProcessKey> just_ahead;  ///< whose death would be news
+  };
+  static Result<Answer> ask(Tables& tables, const Claim& claim);
+  Result<ClaimState> conclude(const Claim& claim, Result<Answer> answer);
+
   const std::shared_ptr<Connection> connection_;
   /// Whom we must tell to stop: the environment outlives this client, its wakers must not.
   std::unordered_map<ClaimId, std::weak_ptr<Environment>> watched_;

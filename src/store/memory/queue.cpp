@@ -29,14 +29,20 @@ Queue::~Queue() {
   for (const ClaimId claim : watched_) state_->unwatch(claim);
 }
 
-awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline) {
+std::optional<Result<ClaimState>> Queue::claim_now(const Claim& claim) {
   Visit visit(*state_, runtime_);
-  co_return visit.queue().claim(claim, visit.now());
+  return visit.queue().claim(claim, visit.now());
 }
 
-awaitable<Result<Withdrawn>> Queue::withdraw(Claim claim, Withdrawal how, Deadline) {
+std::optional<Result<Withdrawn>> Queue::withdraw_now(const Claim& claim, Withdrawal how) {
   Visit visit(*state_, runtime_);
-  co_return visit.queue().withdraw(claim, how, visit.now());
+  return visit.queue().withdraw(claim, how, visit.now());
+}
+
+awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline) { co_return *claim_now(claim); }
+
+awaitable<Result<Withdrawn>> Queue::withdraw(Claim claim, Withdrawal how, Deadline) {
+  co_return *withdraw_now(claim, how);
 }
 
 awaitable<Result<Standing>> Queue::look(Claim claim, Deadline) {

@@ -24,6 +24,8 @@ class Queue final : public Scheme {
 
   awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) override;
   awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
+  std::optional<Result<ClaimState>> claim_now(const Claim& claim) override;
+  std::optional<Result<Withdrawn>> withdraw_now(const Claim& claim, Withdrawal how) override;
   awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
   awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
   void watch(ClaimId claim, Waker waker) override;
