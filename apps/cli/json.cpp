@@ -45,6 +45,7 @@ std::string json_of(const ClaimView& claim, bool holds) {
 
 std::string json_of(const std::vector<ClaimView>& claims, bool hold) {
   std::vector<std::string> rows;
+  rows.reserve(claims.size());
   for (const ClaimView& claim : claims) rows.push_back("\n      " + json_of(claim, hold));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
@@ -83,6 +84,7 @@ std::string json_quote(std::string_view text) {
 std::string json_of(const std::vector<LockView>& views) {
   if (views.empty()) return "[]";
   std::vector<std::string> rows;
+  rows.reserve(views.size());
   for (const LockView& view : views) rows.push_back(json_of(view));
   return fmt::format("[\n{}\n  ]", fmt::join(rows, ",\n"));
 }

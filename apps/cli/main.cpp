@@ -70,7 +70,7 @@ std::string sentence_of(const CLI::App& at, const CLI::ParseError& error) {
     if (at.get_parent() == nullptr && !rest.front().starts_with('-')) what = "unknown subcommand";
     return fmt::format("{} \"{}\"", what, pawl::base::printable(rest.front(), 40));
   }
-  const std::string text = one_line(error.what());
+  std::string text = one_line(error.what());
   const std::string first_word = text.substr(0, text.find_first_of(": "));
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
     case CLI::ExitCodes::RequiredError:

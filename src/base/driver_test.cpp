@@ -90,6 +90,35 @@ TEST_F(DriverTest, ACallerWhoIsDoneBeforeItWaitsDoesNotWait) {
   driver_.wait(me);
 }
 
+TEST_F(DriverTest, WorkIsRunHereOnlyWhileTheSeatIsEmpty) {
+  std::thread::id ran_by;
+  bool drove = false;
+  // The background may just be sitting: a caller who comes and goes leaves an empty seat behind.
+  const bool ran = eventually([&] {
+    call([] {});
+    return driver_.run_here([&] {
+      ran_by = std::this_thread::get_id();
+      drove = Driver::driving();
+    });
+  });
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(ran_by, std::this_thread::get_id());
+  EXPECT_TRUE(drove);
+  EXPECT_FALSE(Driver::driving());
+  call([&] { EXPECT_FALSE(driver_.run_here([] {})) << "the seat is ours already"; });
+}
+
+TEST_F(DriverTest, WhoeverRunsWorkHereAgainAndAgainDoesNotKeepTheNewsAway) {
+  std::atomic<bool> news = false;
+  call([] {});
+  post(driver_.io(), [&] { news = true; });
+  const bool came = eventually([&] {
+    for (int i = 0; i < 1000 && !news; ++i) driver_.run_here([] {});
+    return news.load();
+  });
+  EXPECT_TRUE(came);
+}
+
 // The seat is a caller's.
 
 TEST_F(DriverTest, AFollowerIsServedByTheOneWhoDrives) {

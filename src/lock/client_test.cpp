@@ -397,6 +397,19 @@ TEST(ClientTest, ALockDelayHoldsAlsoWhenTheLostHoldIsThrownAwayAtOnce) {
 
 // metrics and observer
 
+// Scenario: a thread that never waits is always faster than the background, which has the renewals to do.
+TEST(ClientTest, ALeaseIsRenewedWhileAThreadLocksAndUnlocksWithoutAPause) {
+  const Client client("memory:");
+  Hold hold = client.mutex("held").acquire({.lease = 200ms}).value();
+  Mutex busy = client.mutex("busy");
+  for (const auto end = std::chrono::steady_clock::now() + 1s; std::chrono::steady_clock::now() < end;) {
+    Hold brief = busy.acquire().value();
+    ASSERT_TRUE(brief.release());
+  }
+  EXPECT_TRUE(hold.valid());
+  EXPECT_GT(client.metrics().renewals, 5u);
+}
+
 TEST(ClientTest, MetricsCountWhatHappened) {
   Client client("memory:");
   Mutex mutex = client.mutex("job");

@@ -30,7 +30,7 @@ std::string as_path(std::string_view bytes) {
 }
 
 Result<std::string> home_of(uid_t user) {
-  std::vector<char> room(64 * 1024);
+  std::vector<char> room(std::size_t{64} << 10);
   passwd entry{};
   passwd* found = nullptr;
   if (::getpwuid_r(user, &entry, room.data(), room.size(), &found) == 0 && found != nullptr &&

@@ -9,14 +9,6 @@
 #include <iterator>
 #include <ostream>
 
-// LMDB and the process-shared mutex in front of it are not instrumented, and ThreadSanitizer reports races between
-// transactions that exclude each other. The file store runs under ASan here, and in the process tests.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#undef PAWL_STORE_FILE
-#endif
-#endif
-
 namespace pawl::contract {
 
 using namespace std::chrono_literals;

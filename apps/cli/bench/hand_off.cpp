@@ -56,6 +56,7 @@ double cost_of_threads(const Bench& bench, int threads) {
     const Mutex mutex = client.mutex("pawl-bench/threads");
     stage.wait_for_go();
     std::vector<std::jthread> crowd;
+    crowd.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) crowd.emplace_back([&, i] { take_turns(mutex, i, stage); });
   };
   return cost_per_hand_off(1, bench.slice, 100, part);

@@ -75,10 +75,12 @@ double cost_of_ring(const Bench& bench, int processes, bool with_step) {
 double cost_of_thread_ring(const Bench& bench, int threads) {
   const Part part = [&](int, Stage& stage) {
     using Turn = std::counting_semaphore<4>;  // one that goes round, and two more at the end
-    std::vector<std::unique_ptr<Turn>> turns;
-    for (int i = 0; i < threads; ++i) turns.push_back(std::make_unique<Turn>(i == 0 ? 1 : 0));
+    const auto size = static_cast<std::size_t>(threads);
+    std::vector<std::unique_ptr<Turn>> turns(size);
+    for (int i = 0; i < threads; ++i) turns[static_cast<std::size_t>(i)] = std::make_unique<Turn>(i == 0 ? 1 : 0);
     stage.wait_for_go();
     std::vector<std::jthread> ring;
+    ring.reserve(size);
     for (int i = 0; i < threads; ++i) {
       ring.emplace_back([&, i] {
         while (!stage.stop) {

@@ -108,6 +108,7 @@ void Crew::end(Member& member) {
 
 std::vector<Report> Crew::listen(std::chrono::milliseconds patience) {
   std::vector<pollfd> fds;
+  fds.reserve(members_.size());
   for (const auto& member : members_) fds.push_back({member->reports, POLLIN, 0});  // poll skips those below 0
   std::vector<Report> reports;
   if (::poll(fds.data(), fds.size(), static_cast<int>(patience.count())) <= 0) return reports;

@@ -163,7 +163,7 @@ class Opening {
       counters.reserved = next->mark;
     };
     environment.store_id_ = next->epoch.store_id;
-    const Result<void> noted = environment.change_counters(note, patience());
+    Result<void> noted = environment.change_counters(note, patience());
     environment.gate_.give_back(Gate::Right::reserve_tokens);
     return noted;
   }

@@ -28,7 +28,7 @@ char state_of(pid_t pid) {
   if (!fd || ::read(fd.get(), text.data(), text.size() - 1) <= 0) return 0;
   const std::string_view line(text.data());
   const std::size_t name_end = line.rfind(')');  // the program's name may hold anything
-  return name_end != std::string_view::npos && name_end + 2 < line.size() ? line[name_end + 2] : 0;
+  return name_end != std::string_view::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
 }
 
 void relax() {
