@@ -51,7 +51,7 @@ Timers::Key Runtime::arm(Time at, Timers::Node& node) {
 }
 
 void spawn(Runtime& runtime, awaitable<void> task) {
-  ++runtime.spawned_;
+  runtime.spawned_.fetch_add(1, std::memory_order_relaxed);
   asio::co_spawn(runtime.executor(), std::move(task), [](std::exception_ptr error) {
     if (!error) return;
     try {

@@ -9,6 +9,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -131,7 +132,7 @@ class Runtime {
 
   Timers timers_;
   Pending pending_;
-  std::uint64_t spawned_ = 0;
+  std::atomic<std::uint64_t> spawned_ = 0;  // coroutines may be spawned from any thread
 
  private:
   friend void spawn(Runtime& runtime, awaitable<void> task);

@@ -399,8 +399,8 @@ TEST(ClientTest, ALockDelayHoldsAlsoWhenTheLostHoldIsThrownAwayAtOnce) {
 
 // Scenario: a thread that never waits is always faster than the background, which has the renewals to do.
 TEST(ClientTest, ALeaseIsRenewedWhileAThreadLocksAndUnlocksWithoutAPause) {
-  const Client client("memory:");
-  Hold hold = client.mutex("held").acquire({.lease = 200ms}).value();
+  Client client("memory:");
+  const Hold hold = client.mutex("held").acquire({.lease = 200ms}).value();
   Mutex busy = client.mutex("busy");
   for (const auto end = std::chrono::steady_clock::now() + 1s; std::chrono::steady_clock::now() < end;) {
     Hold brief = busy.acquire().value();

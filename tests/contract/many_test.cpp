@@ -3,6 +3,7 @@
 #include "tests/contract/contract.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -38,12 +39,18 @@ TEST_P(Many, AThousandClientsWaitForOneLockAndAllAreServedInOrder) {
   const Actor alice = world().client();
   Hold hold = must_acquire(alice, "job");
   Served served;
+  const auto arrived = std::make_shared<std::atomic<int>>(0);
+  ClientOptions options;
+  options.lease = 30s;
+  options.observer = [arrived](const Event& event) {
+    if (event.type == EventType::waiting) ++*arrived;
+  };
   std::vector<Started<bool>> waiting;
   for (int i = 0; i < clients; ++i) {
-    const Actor actor = world().client();
+    const Actor actor = world().client(options);
     waiting.push_back(start(actor, be_served(actor.mutex("job"), served, i)));
     // One after the other, so that the order of arrival is known.
-    ASSERT_TRUE(world().eventually([&] { return actor.sent(Operation::claim) > 0; }));
+    ASSERT_TRUE(world().eventually([&] { return *arrived > i; }));
   }
   ASSERT_TRUE(world().queued("job", clients));
   EXPECT_TRUE(release(alice, hold));

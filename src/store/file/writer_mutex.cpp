@@ -15,9 +15,24 @@
 #include <new>
 #include <string_view>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+#define PAWL_THREAD_SANITIZER 1
+#endif
+#endif
+
 namespace pawl::store::file {
 
 namespace {
+
+/// ThreadSanitizer does not know pthread_mutex_clocklock, and would only see an unlock.
+void tell_sanitizer_of_lock([[maybe_unused]] pthread_mutex_t& mutex) {
+#ifdef PAWL_THREAD_SANITIZER
+  __tsan_mutex_pre_lock(&mutex, 0);
+  __tsan_mutex_post_lock(&mutex, 0, 0);
+#endif
+}
 
 constexpr int tries = 200;  // a transaction takes a few microseconds: as long as a sleep in the kernel would
 
@@ -53,8 +68,6 @@ bool WriterMutex::entered(int outcome, pid_t self) {
   // What a dead process left undone was never committed: there is nothing to repair.
   if (outcome == EOWNERDEAD) outcome = pthread_mutex_consistent(&mutex_);
   if (outcome != 0) return false;
-  // Pairs with unlock(): ThreadSanitizer does not know pthread_mutex_clocklock, and would see no order between writers.
-  writer_.load(std::memory_order_acquire);
   writer_.store(self, std::memory_order_relaxed);
   return true;
 }
@@ -73,11 +86,13 @@ bool WriterMutex::lock_within(Duration patience, pid_t self) {
   const Duration bounded = std::min<Duration>(patience, std::chrono::hours(24));
   if (bounded <= Duration::zero()) return false;
   const timespec until = base::monotonic_after(bounded);
-  return entered(pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until), self);
+  const int outcome = pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until);
+  if (outcome == 0 || outcome == EOWNERDEAD) tell_sanitizer_of_lock(mutex_);
+  return entered(outcome, self);
 }
 
 void WriterMutex::unlock() {
-  writer_.store(0, std::memory_order_release);
+  writer_.store(0, std::memory_order_relaxed);
   pthread_mutex_unlock(&mutex_);
 }
 
