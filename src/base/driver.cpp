@@ -21,7 +21,7 @@ thread_local bool this_thread_drives = false;
 template <class Step>
 bool guarded(Step step) noexcept {
   try {
-    return step() != 0;
+    return static_cast<bool>(step());
   } catch (const std::exception& error) {
     log(Level::error, std::string("a handler threw: ") + error.what());
   } catch (...) {
@@ -114,14 +114,11 @@ void Driver::help() {
   stand_up();
 }
 
-bool Driver::run_here(const std::function<void()>& work) {
+bool Driver::run_here(const std::function<bool()>& work) {
   if (!sit_down()) return false;
-  guarded([&] {
-    work();
-    return 1;
-  });
+  const bool left_something = guarded(work);
   // Whoever only comes for a moment, again and again, keeps the background away: timers and news are theirs to see to.
-  if (must_poll_) poll();
+  if (left_something || must_poll_) poll();
   stand_up();
   return true;
 }
@@ -169,9 +166,13 @@ void Driver::background() {
     if (stop_) return;
     const bool same = seatings_ == before;
     pause = taken_ && !same ? std::min(2 * pause, longest_pause) : shortest_pause;
-    if (taken_ && same) sleep_in_background(lock);
-    if (!taken_ && same) drive_in_background(lock);
-    if (!taken_ && !same) must_poll_ = true;
+    if (!same) {
+      must_poll_ = true;
+    } else if (taken_) {
+      sleep_in_background(lock);
+    } else {
+      drive_in_background(lock);
+    }
   }
 }
 

@@ -46,8 +46,9 @@ class Driver {
 
   /// Runs what is ready, if the seat is empty; otherwise its driver will.
   void help();
-  /// Runs `work` here, if the seat is empty. It must not throw. False: the seat is taken.
-  bool run_here(const std::function<void()>& work);
+  /// Runs `work` here, if the seat is empty, and what is ready then, if it says that it has left something to do.
+  /// False: the seat is taken.
+  bool run_here(const std::function<bool()>& work);
 
   /// Ends the background thread; nothing runs afterwards.
   void stop();

@@ -99,13 +99,14 @@ TEST_F(DriverTest, WorkIsRunHereOnlyWhileTheSeatIsEmpty) {
     return driver_.run_here([&] {
       ran_by = std::this_thread::get_id();
       drove = Driver::driving();
+      return false;
     });
   });
   EXPECT_TRUE(ran);
   EXPECT_EQ(ran_by, std::this_thread::get_id());
   EXPECT_TRUE(drove);
   EXPECT_FALSE(Driver::driving());
-  call([&] { EXPECT_FALSE(driver_.run_here([] {})) << "the seat is ours already"; });
+  call([&] { EXPECT_FALSE(driver_.run_here([] { return false; })) << "the seat is ours already"; });
 }
 
 TEST_F(DriverTest, WhoeverRunsWorkHereAgainAndAgainDoesNotKeepTheNewsAway) {
@@ -113,10 +114,23 @@ TEST_F(DriverTest, WhoeverRunsWorkHereAgainAndAgainDoesNotKeepTheNewsAway) {
   call([] {});
   post(driver_.io(), [&] { news = true; });
   const bool came = eventually([&] {
-    for (int i = 0; i < 1000 && !news; ++i) driver_.run_here([] {});
+    for (int i = 0; i < 1000 && !news; ++i) driver_.run_here([] { return false; });
     return news.load();
   });
   EXPECT_TRUE(came);
+}
+
+TEST_F(DriverTest, WhatWorkRunHereLeavesToDoIsDoneBeforeItReturns) {
+  bool done = false;
+  const bool ran = eventually([&] {
+    call([] {});
+    return driver_.run_here([&] {
+      post(driver_.io(), [&] { done = true; });
+      return true;
+    });
+  });
+  EXPECT_TRUE(ran);
+  EXPECT_TRUE(done);
 }
 
 // The seat is a caller's.

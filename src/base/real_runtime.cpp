@@ -75,15 +75,11 @@ bool RealRuntime::may_block() const { return !Driver::driving() && !notifier_.he
 
 bool RealRuntime::run_here(const std::function<void()>& work) {
   if (!may_block()) return false;
-  bool left_something = false;
-  const auto watched = [&] {
+  return driver_.run_here([&] {
     const std::uint64_t before = spawned_;
     work();
-    left_something = spawned_ != before || will_run_ready_;
-  };
-  if (!driver_.run_here(watched)) return false;
-  if (left_something) driver_.help();
-  return true;
+    return spawned_ != before || will_run_ready_;
+  });
 }
 
 bool RealRuntime::inert() const { return ending_ || fork_generation() != generation_; }

@@ -34,8 +34,8 @@ class Telemetry {
 
   bool observed() const { return static_cast<bool>(observer_); }
   void report(Event event);
-  /// Waits until the observer has heard of everything that was reported so far, or until then.
-  awaitable<void> tell_all(Time until);
+  /// Waits until the observer has heard of everything that has happened so far. False: not until then.
+  awaitable<bool> tell_all(Time until);
   Metrics snapshot() const;
 
   Counter granted = 0, busy = 0, timed_out = 0, cancelled = 0, failed = 0, released = 0, lost = 0, jeopardies = 0,

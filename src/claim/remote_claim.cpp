@@ -38,8 +38,13 @@ void RemoteClaim::start() {
   const auto self = shared_from_this();
   // One that is let go just now must leave first, or a try would find us busy with ourselves.
   const bool step_aside = context_->leaving > 0;
-  if (!step_aside && granted_at_once()) return;
-  base::spawn(runtime_, run(self, step_aside));
+  bool granted = false;
+  try {
+    granted = !step_aside && granted_at_once();
+  } catch (const std::exception&) {
+    // Out of memory, most likely. It may be in the store's queue: the task asks again, by the same id.
+  }
+  if (!granted) base::spawn(runtime_, run(self, step_aside));
 }
 
 // The short way to a free lock, where the store can answer at once: no task, until there is something to do.
@@ -74,7 +79,8 @@ bool RemoteClaim::withdrawn_at_once() {
 
 // Not at once: whoever stirs us is in the middle of something.
 void RemoteClaim::stir() {
-  if (!std::exchange(resting_, false)) return wakeup_.notify();
+  wakeup_.notify();
+  if (!std::exchange(resting_, false)) return;
   constexpr bool step_aside = true;
   base::spawn(runtime_, run(shared_from_this(), step_aside));
 }

@@ -465,6 +465,60 @@ TEST_F(RemoteClaimTest, HeldIsNotLostWhenALabelCannotBeShown) {
   EXPECT_TRUE(settled->outcome.value());
 }
 
+// held without a task: the second claim of a session that lives already
+
+TEST_F(RemoteClaimTest, RestingWhoseSessionIsLostIsToldSo) {
+  const Wanted first = hold(alice_);
+  let_go(alice_, first);
+  const Wanted second = hold(alice_);
+  EXPECT_EQ(tasks(alice_), 0u) << "there is nothing to do";
+  expire(alice_);
+  EXPECT_TRUE(until([&] { return second.heard().size() == 2; }, 2 * lease));
+  EXPECT_EQ(second.heard(), (Heard{"granted", "lost"}));
+}
+
+TEST_F(RemoteClaimTest, RestingThatIsTakenAwayIsToldSo) {
+  let_go(alice_, hold(alice_));
+  const Wanted alice = hold(alice_);
+  EXPECT_EQ(tasks(alice_), 0u);
+  revoke(true);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+  EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(RemoteClaimTest, RestingHearsThatOthersWaitAndThatItIsAskedFor) {
+  let_go(alice_, hold(alice_));
+  const Wanted alice = hold(alice_);
+  const Wanted bob = want(bob_);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "contended"}));
+  revoke(false);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "contended", "release requested"}));
+  const auto settled = let_go(alice_, alice);
+  ASSERT_TRUE(settled->outcome);
+  EXPECT_TRUE(*settled->outcome);
+  EXPECT_EQ(bob.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, RestingWhoseReleaseIsLostIsReleasedAllTheSame) {
+  let_go(alice_, hold(alice_));
+  const Wanted alice = hold(alice_);
+  alice_.faults->lose_next_reply(Operation::withdraw);
+  const auto settled = let_go(alice_, alice);
+  EXPECT_FALSE(settled->outcome);
+  EXPECT_EQ(tasks(alice_), 1u);
+  EXPECT_TRUE(until([&] { return settled->outcome.has_value(); }, 10s));
+  EXPECT_TRUE(*settled->outcome);
+  EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(RemoteClaimTest, RestingThatIsThrownAwayIsForgottenByItsSession) {
+  let_go(alice_, hold(alice_));
+  Wanted alice = hold(alice_);
+  alice.claim.reset();
+  expire(alice_);
+  pass(2 * lease);  // whoever told it of the loss would crash
+}
+
 // leaving
 
 TEST_F(RemoteClaimTest, LeavingGoesOnUntilTheStoreConfirms) {

@@ -209,8 +209,8 @@ awaitable<Result<void>> ClientCore::close(Duration within) {
   close_locks();
   while (context_->tasks != 0 && !deadline.passed(runtime().now())) co_await context_->tasks_over.wait(deadline.at);
   const bool over = co_await keeper_->close(deadline);
-  co_await context_->telemetry.tell_all(deadline.at);
-  if (over) co_return Result<void>();
+  const bool told = co_await context_->telemetry.tell_all(deadline.at);
+  if (over && told) co_return Result<void>();
   co_return Error{Errc::outcome_unknown,
                   "the store has not confirmed everything in time; what it does not know yet ends "
                   "with the lease"};

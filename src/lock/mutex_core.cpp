@@ -80,7 +80,8 @@ Result<Hold> MutexCore::acquire_here(AcquireOptions options, std::stop_token sto
     local = local::LocalLock::granted(begun.place);
   };
   const bool asked = lock_->runtime().run_here(ask);
-  const bool decided = asked && (!local || *local);
+  // A hold whose time is over by now (a long pause) is asked for again, the long way.
+  const bool decided = asked && (!local || (*local && (*local)->remaining() > Duration::zero()));
   if (decided) return conclude(lock_, begun.queue, std::move(local), begun.since);
   return lock_->runtime().block_on(acquire_resolved(lock_, std::move(request), std::move(stop), begun));
 }

@@ -80,6 +80,19 @@ TEST_F(FileFolder, AProcessCanCloseAndOpenAgain) {
   }
 }
 
+// Scenario: a thread that never waits is always faster than the background, which has the renewals to do.
+TEST_F(FileFolder, ALeaseIsRenewedWhileAThreadLocksAndUnlocksWithoutAPause) {
+  Client client(url_);
+  const Hold hold = client.mutex("held").acquire({.lease = 300ms}).value();
+  Mutex busy = client.mutex("busy");
+  for (const auto end = std::chrono::steady_clock::now() + 1s; std::chrono::steady_clock::now() < end;) {
+    Hold brief = busy.acquire().value();
+    ASSERT_TRUE(brief.release());
+  }
+  EXPECT_TRUE(hold.valid());
+  EXPECT_GT(client.metrics().renewals, 5u);
+}
+
 TEST_F(FileFolder, TheMailboxesOfTheDeadAreRemoved) {
   { Child alice(url_); }
   Client client(url_);

@@ -4,6 +4,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -92,7 +93,7 @@ class FaultyStore::Wire {
     const Fault fault = next(operation);
     std::optional<Result<T>> answer;
     if (is_clean(fault)) answer = request();
-    if (!answer) kept_.emplace(operation, fault);
+    if (!answer) kept_.emplace_back(operation, fault);
     return answer;
   }
 
@@ -155,11 +156,14 @@ class FaultyStore::Wire {
   }
 
   Fault next(Operation operation) {
-    if (kept_ && kept_->first == operation) return std::exchange(kept_, std::nullopt)->second;
-    return plan->next(operation);
+    const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const auto& one) { return one.first == operation; });
+    if (kept == kept_.end()) return plan->next(operation);
+    const Fault fault = kept->second;
+    kept_.erase(kept);
+    return fault;
   }
 
-  std::optional<std::pair<Operation, Fault>> kept_;
+  std::vector<std::pair<Operation, Fault>> kept_;
   mutable std::mutex mutex_;  // guards the sessions: a test's thread reads them
   std::set<SessionId> sessions_;
 };

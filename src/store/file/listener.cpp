@@ -78,8 +78,13 @@ void Listener::watch(ProcessKey process, ClaimId claim) {
   // The lock is looked at again: if it is still held, the descriptor is that process and not one that reuses its pid.
   if (!owner || !environment_->gate().owner(process)) return died(process);
   if (!fd) return;  // an old kernel, or no descriptor left: its lease will tell
-  auto& place = watched_[process] = std::make_unique<Descriptor>(runtime_.executor(), fd.release());
-  wait_for_death(process, *place);
+  auto descriptor = std::make_unique<Descriptor>(runtime_.executor());
+  boost::system::error_code refused;
+  descriptor->assign(fd.get(), refused);
+  if (refused) return;  // the kernel watches no more of them: its lease will tell
+  [[maybe_unused]] const int owned = fd.release();
+  wait_for_death(process, *descriptor);
+  watched_[process] = std::move(descriptor);
 }
 
 void Listener::wait_for_death(ProcessKey process, Descriptor& descriptor) {

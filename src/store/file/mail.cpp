@@ -37,22 +37,29 @@ constexpr std::size_t most_routes = 64;
 
 enum class Sent { done, mailbox_full, nobody_there };
 
-Sent send_to(const Fd& route, const Datagram& datagram) {
-  if (::send(route.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return Sent::done;
+/// Through a socket that is connected, or to an address.
+Sent send_by(const Fd& socket, const sockaddr_un* address, const Datagram& datagram) {
+  const auto* to = reinterpret_cast<const sockaddr*>(address);
+  const socklen_t size = address != nullptr ? sizeof *address : 0;
+  if (::sendto(socket.get(), &datagram, sizeof datagram, MSG_DONTWAIT | MSG_NOSIGNAL, to, size) >= 0) return Sent::done;
   return errno == EAGAIN || errno == ENOBUFS ? Sent::mailbox_full : Sent::nobody_there;
 }
 
+Fd open_socket() { return Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
 }  // namespace
+
+PostOffice::PostOffice() : reserve_(open_socket()) {}
 
 const Fd* PostOffice::route_to(const Receiver& receiver, const Folder& folder) {
   const auto known = routes_.find(receiver);
   if (known != routes_.end()) return &known->second;
-  Fd route(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (routes_.size() >= most_routes) routes_.clear();  // those who still get letters come back
+  Fd route = open_socket();
   const sockaddr_un address = address_of(folder.reach(mailbox_name(receiver.first, receiver.second)));
   if (!route || ::connect(route.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return nullptr;
   }
-  if (routes_.size() >= most_routes) routes_.clear();  // those who still get letters come back
   return &routes_.emplace(receiver, std::move(route)).first->second;
 }
 
@@ -60,18 +67,23 @@ void PostOffice::send(const Folder& folder, const Gate& gate, const Letter& lett
   const std::lock_guard lock(mutex_);
   const Receiver receiver{letter.process, letter.mailbox};
   const Fd* route = route_to(receiver, folder);
-  if (route == nullptr) return;
+  sockaddr_un address{};
+  if (route == nullptr) address = address_of(folder.reach(mailbox_name(letter.process, letter.mailbox)));
+  const Fd& socket = route != nullptr ? *route : reserve_;
+  const sockaddr_un* to = route != nullptr ? nullptr : &address;
+
   Datagram datagram{.to = letter.to};
   datagram.epoch = letter.notice.grant.token.epoch();
   datagram.counter = letter.notice.grant.token.counter();
   datagram.what = static_cast<std::uint8_t>(letter.notice.what);
   datagram.contended = letter.notice.grant.contended ? 1 : 0;
-  const Sent sent = send_to(*route, datagram);
+  const Sent sent = send_by(socket, to, datagram);
+  if (sent == Sent::mailbox_full) {
+    gate.lost_letters(letter.process).fetch_add(1);
+    // If there is room now, this one makes the receiver look at the counter; if not, one of those before will.
+    [[maybe_unused]] const Sent reminded = send_by(socket, to, {});
+  }
   if (sent == Sent::nobody_there) routes_.erase(receiver);
-  if (sent != Sent::mailbox_full) return;
-  gate.lost_letters(letter.process).fetch_add(1);
-  // If there is room now, this one makes the receiver look at the counter; if not, one of those before will.
-  [[maybe_unused]] const Sent reminded = send_to(*route, {});
 }
 
 std::string mailbox_name(ProcessKey process, std::uint64_t mailbox) {
@@ -86,7 +98,7 @@ std::optional<ProcessKey> mailbox_owner(std::string_view name) {
 }
 
 Result<Fd> open_mailbox(const Folder& folder, const std::string& name) {
-  Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd fd = open_socket();
   if (!fd) return system_failure("make a socket for", folder.shown(name), errno);
   const sockaddr_un address = address_of(folder.reach(name));
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {

@@ -21,15 +21,19 @@ namespace pawl::store::file {
 /// Threads: all.
 class PostOffice {
  public:
+  PostOffice();
+
   /// Never waits. A receiver that is not there any more needs no letter.
   void send(const Folder& folder, const Gate& gate, const Letter& letter);
 
  private:
   using Receiver = std::pair<ProcessKey, std::uint64_t>;
+  /// Null: there is no descriptor for one, or nobody at its end.
   const Fd* route_to(const Receiver& receiver, const Folder& folder);
 
   std::mutex mutex_;  // guards the routes
   std::map<Receiver, Fd> routes_;
+  const Fd reserve_;  // for when there are no descriptors left
 };
 
 /// The name of a mailbox in the folder. Whose it is, so that those of the dead can be removed.
