@@ -73,12 +73,14 @@ void RealRuntime::send(std::function<void()> work) {
 
 bool RealRuntime::may_block() const { return !Driver::driving() && !notifier_.here(); }
 
-bool RealRuntime::run_here(const std::function<void()>& work) {
+bool RealRuntime::run_here(const std::function<void()>& work, Afterwards afterwards) {
   if (!may_block()) return false;
   return driver_.run_here([&] {
     const std::uint64_t before = spawned_;
+    will_run_ready_ = true;  // below
     work();
-    return spawned_ != before || will_run_ready_;
+    run_ready();
+    return spawned_ != before && afterwards == Afterwards::leaves;
   });
 }
 

@@ -93,7 +93,8 @@ class Runtime {
   virtual void send(std::function<void()> work) = 0;
   /// Runs `work` on this thread, which is the executor for as long as that takes: no coroutine, no queue, no kernel.
   /// False: the executor is in use elsewhere, or this is a simulation; nothing was run.
-  virtual bool run_here(const std::function<void()>& work) = 0;
+  enum class Afterwards { leaves, may_wait };  ///< may_wait: this thread will block_on() what `work` has begun
+  virtual bool run_here(const std::function<void()>& work, Afterwards afterwards) = 0;
   /// Waits for the coroutine's result. `would_deadlock` inside the runtime itself and in simulation.
   template <class T>
   Result<T> block_on(awaitable<Result<T>> work);

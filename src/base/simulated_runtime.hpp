@@ -28,7 +28,7 @@ class SimProcess final : public Runtime {
   asio::any_io_executor executor() override { return io_.get_executor(); }
   void send(std::function<void()> work) override;
   bool may_block() const override { return false; }
-  bool run_here(const std::function<void()>&) override { return false; }
+  bool run_here(const std::function<void()>&, Afterwards) override { return false; }
   awaitable<void> offload(std::function<void()> work) override;
   void notify(std::function<void()> call) override { send(std::move(call)); }
   AlarmId set_alarm(Time at, std::function<void()> call) override;

@@ -37,10 +37,12 @@ Result<void> HoldCore::release_blocking() {
   }
   const auto settlement = std::make_shared<claim::Settlement>(runtime);
   std::optional<Result<void>> outcome;
-  const bool begun = runtime.run_here([&] {
-    queue_->send_release(hold_, settlement);
-    outcome = settlement->outcome;
-  });
+  const bool begun = runtime.run_here(
+      [&] {
+        queue_->send_release(hold_, settlement);
+        outcome = settlement->outcome;
+      },
+      Runtime::Afterwards::may_wait);
   if (outcome) return *outcome;
   return runtime.block_on(begun ? queue_->settled(settlement) : queue_->release(hold_));
 }
@@ -52,7 +54,7 @@ void HoldCore::send_release() noexcept {
 void HoldCore::send() {
   const auto release = [queue = queue_, hold = hold_] { queue->send_release(hold, nullptr); };
   Runtime& runtime = lock_->runtime();
-  if (!runtime.run_here(release)) runtime.send(release);
+  if (!runtime.run_here(release, Runtime::Afterwards::leaves)) runtime.send(release);
 }
 
 }  // namespace pawl::lock

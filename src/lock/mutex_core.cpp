@@ -79,7 +79,7 @@ Result<Hold> MutexCore::acquire_here(AcquireOptions options, std::stop_token sto
     begun.place = std::move(*place);
     local = local::LocalLock::granted(begun.place);
   };
-  const bool asked = lock_->runtime().run_here(ask);
+  const bool asked = lock_->runtime().run_here(ask, Runtime::Afterwards::may_wait);
   // A hold whose time is over by now (a long pause) is asked for again, the long way.
   const bool decided = asked && (!local || (*local && (*local)->remaining() > Duration::zero()));
   if (decided) return conclude(lock_, begun.queue, std::move(local), begun.since);

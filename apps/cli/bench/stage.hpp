@@ -40,6 +40,7 @@ struct Stage {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> hand_offs{0};
   std::atomic<int> last{-1};
+  std::atomic<int> queued{0};  ///< of those who wait for the lock before anybody has let it go
 
   /// Waits for the others, and for the signal to begin.
   void wait_for_go();

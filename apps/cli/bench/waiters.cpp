@@ -10,25 +10,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <latch>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace pawl::cli {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int processes = 2;
+constexpr const char* name = "pawl-bench/waiters";
 
 using Locks = std::vector<std::shared_ptr<lock::MutexCore>>;
 
 /// The coroutine form: a waiting claim costs no thread, so that a thousand of them are no crowd of threads.
-base::awaitable<void> take_turns(std::shared_ptr<lock::MutexCore> lock, int me, Stage* stage, std::latch* over) {
+base::awaitable<void> take_turns(std::shared_ptr<lock::MutexCore> lock, int me, int all, Stage* stage,
+                                 std::latch* over) {
   while (!stage->stop) {
     const AcquireOptions options;
     const std::stop_token never;
     Result<Hold> hold = co_await lock->acquire(options, never);
     if (!hold) break;  // the count stands still then, and the measurement tells
+    while (stage->queued < all && !stage->stop) co_await base::sleep_for(lock->client().runtime(), 1ms);
     stage->arrived_at(me);
     const std::shared_ptr<lock::HoldCore> core = lock::HoldCore::behind(*hold);
     Result<void> released = co_await core->release();
@@ -43,7 +50,20 @@ std::shared_ptr<lock::MutexCore> make_lock(const std::string& text, base::Runtim
   std::shared_ptr<store::Store> store = value_or_fail(store::open_store(url, runtime));
   const auto client = value_or_fail(lock::ClientCore::make(runtime, std::move(store), ClientOptions{}));
   value_or_fail(runtime.block_on(client->connect()));
-  return value_or_fail(lock::ClientCore::mutex(client, "pawl-bench/waiters", LockOptions{}));
+  return value_or_fail(lock::ClientCore::mutex(client, name, LockOptions{}));
+}
+
+/// In the same order whatever their number: every hand-off goes to the other process.
+void queue_up_in_turn(const std::shared_ptr<lock::MutexCore>& lock, int me, Stage& stage,
+                      const std::function<void()>& start) {
+  while (stage.queued != me && !stage.stop) std::this_thread::sleep_for(50us);
+  start();
+  const auto in_queue = [&] {
+    const LockView view = value_or_fail(lock->client().runtime().block_on(lock->client().inspect(name, Kind::mutex)));
+    return static_cast<int>(view.holders.size() + view.waiters.size());
+  };
+  while (in_queue() <= me && !stage.stop) std::this_thread::sleep_for(50us);
+  stage.queued = me + 1;
 }
 
 void play(const Bench& bench, int waiters, int process, Stage& stage) {
@@ -54,7 +74,8 @@ void play(const Bench& bench, int waiters, int process, Stage& stage) {
   stage.wait_for_go();
   for (std::size_t i = 0; i < locks.size(); ++i) {
     const int me = process + static_cast<int>(i) * processes;
-    base::spawn(runtime, take_turns(locks[i], me, &stage, &over));
+    queue_up_in_turn(locks[i], me, stage,
+                     [&] { base::spawn(runtime, take_turns(locks[i], me, waiters, &stage, &over)); });
   }
   over.wait();
   for (const auto& lock : locks) [[maybe_unused]]

@@ -86,7 +86,8 @@ void Tables::tell(const ClaimRecord& claim, Notice notice) {
   auto session = ledger_.session(claim.session);
   if (!session) return;
   letters_.push_back({session->process, session->mailbox, claim.id, notice});
-  if (notice.what == Notice::What::look_again) return;  // nothing that could be asked for has changed
+  // A waiter asks again by itself; only a holder has nothing to ask but whether there is news.
+  if (notice.what == Notice::What::look_again || notice.what == Notice::What::granted) return;
   ++session->changes;
   ledger_.put_session(claim.session, *session);
 }

@@ -8,13 +8,15 @@ namespace {
 
 std::uint64_t nanoseconds(Time time) { return static_cast<std::uint64_t>(time.time_since_epoch().count()); }
 
-Key counters_key() { return Key('a'); }
+// The letters are chosen so that what is written together lies on one page: counters, lock, head of the queue.
+Key counters_key() { return Key('k'); }
 Key session_key(SessionId id) { return Key('s').id(id); }
 Key process_key(ProcessKey process, SessionId session) { return Key('y').number(process).id(session); }
 Key lock_record_key(std::string_view lock) { return Key('l').text(lock); }
 Key waiter_key(std::uint64_t lock, std::uint64_t ticket) { return Key('q').number(lock).number(ticket); }
 Key queue_prefix(std::uint64_t lock) { return Key('q').number(lock); }
-Key place_key(SessionId session, ClaimId claim) { return Key('x').id(session).id(claim); }
+/// Just behind its session: what is written together lies on one page.
+Key place_key(SessionId session, ClaimId claim) { return Key('s').id(session).id(claim); }
 Key end_key(Time time, SessionId session) { return Key('d').number(nanoseconds(time)).text("s").id(session); }
 Key end_key(Time time, std::string_view lock) { return Key('d').number(nanoseconds(time)).text("l").text(lock); }
 Key copy_of(std::string_view key) { return Key(key.front()).text(key.substr(1)); }
@@ -153,8 +155,9 @@ void Ledger::erase_place(SessionId session, ClaimId claim) { transaction_.erase(
 
 std::vector<std::pair<ClaimId, ClaimPlace>> Ledger::places_of(SessionId session) {
   std::vector<std::pair<ClaimId, ClaimPlace>> places;
-  const Key prefix = Key('x').id(session);
-  for (auto entry = transaction_.first(prefix); entry; entry = transaction_.after(copy_of(entry->key), prefix.view())) {
+  const Key owner = session_key(session);
+  for (auto entry = transaction_.after(owner, owner.view()); entry;
+       entry = transaction_.after(copy_of(entry->key), owner.view())) {
     places.emplace_back(id_in<ClaimId>(entry->key, 17), ClaimPlace::unpack(entry->value));
   }
   return places;
