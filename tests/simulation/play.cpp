@@ -168,12 +168,15 @@ awaitable<void> Play::nemesis() {
 awaitable<void> Play::strike() {
   Player* victim = someone();
   if (victim == nullptr) co_return;
-  const std::uint64_t what = world_.random() % 8;
+  const std::uint64_t what = world_.random() % 10;
   if (what < 3) {
     co_await pause(*victim, up_to(2 * lease));
   } else if (what < 6) {
     co_await cut(*victim, up_to(2 * lease));
-  } else if (what < 7) {
+  } else if (what < 8) {
+    co_await slow_down(*victim, up_to(lease));
+    co_await cut(*victim, 2 * lease);
+  } else if (what < 9) {
     monitor_.note("the store forgets the sessions of " + victim->name);
     monitor_.excuse(*victim->process, world_.now() + longest_lease);
     co_await victim->store->expire_sessions();
@@ -188,6 +191,16 @@ awaitable<void> Play::pause(Player& player, Duration duration) {
   co_await base::sleep_for(server_, duration);
   player.process->resume();
   monitor_.note(player.name + " goes on");
+}
+
+// The last answers before a silence are the ones by which a client reckons until when it holds.
+awaitable<void> Play::slow_down(Player& player, Duration duration) {
+  monitor_.note(fmt::format("{} gets its answers late for {} ms", player.name, duration / 1ms));
+  FaultRates slow;
+  slow.reply_delay = 1;
+  slow.longest_delay = 900ms;
+  player.faults->change(slow);
+  co_await base::sleep_for(server_, duration);
 }
 
 awaitable<void> Play::cut(Player& player, Duration duration) {

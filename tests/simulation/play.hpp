@@ -54,6 +54,7 @@ class Play {
   awaitable<void> nemesis();
   awaitable<void> strike();
   awaitable<void> pause(Player& player, Duration duration);
+  awaitable<void> slow_down(Player& player, Duration duration);
   awaitable<void> cut(Player& player, Duration duration);
   void crash(Player& player);
   void heal();

@@ -67,7 +67,8 @@ Result<TokenFile> TokenFile::open(const Folder& folder) {
 
 Result<std::string> TokenFile::read_slot(int slot) const {
   std::string text(slot_size, '\0');
-  const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), static_cast<off_t>(slot) * static_cast<off_t>(slot_size));
+  const ssize_t size =
+      ::pread(fd_.get(), text.data(), text.size(), static_cast<off_t>(slot) * static_cast<off_t>(slot_size));
   if (size < 0) return system_failure("read", shown_, errno);
   text.resize(static_cast<std::size_t>(size));
   text.resize(std::min(text.find('\0'), text.size()));
