@@ -165,7 +165,8 @@ TEST_P(Loss, AThreadThatWaitedBehindALostHoldIsServed) {
   StartedHold next = start_acquire(alice, "job");
   world().expire(alice);
   const Hold hold = next.get().value();
-  EXPECT_TRUE(is_lost(lost));
+  EXPECT_EQ(lost.state(), HoldState::lost);
+  EXPECT_TRUE(world().eventually([&] { return is_lost(lost); }));
   EXPECT_GT(hold.token(), lost.token());
 }
 

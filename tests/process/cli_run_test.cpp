@@ -56,9 +56,23 @@ TEST_F(CliRun, EveryRunHasALargerToken) {
 TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
   EXPECT_EQ(pawl({"run", "job", "--", "printf", "%s,", "-x", "--", "--wait", "a b", ""}).out, "-x,--,--wait,a b,,");
   EXPECT_EQ(pawl({"run", "job", "--", "ls", "/proc/self/fd"}).out, "0\n1\n2\n3\n");  // 3 is the folder that ls reads
+}
+
+TEST_F(CliRun, TheCommandsSignalsAreAsWithoutPawl) {
   // Not through a shell: it blocks signals itself for a moment when it starts a program.
-  EXPECT_EQ(pawl({"run", "job", "--", "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}).out,
-            "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  const Words look{"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"};
+  const Words environment{"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()};
+  for (const Words& before : {Words{"env"}, Words{"env", "--ignore-signal=HUP,CHLD"}}) {
+    Words direct = before, through = before;
+    direct.insert(direct.end(), look.begin(), look.end());
+    through.insert(through.end(), {PAWL_CLI, "run", "job", "--"});
+    through.insert(through.end(), look.begin(), look.end());
+    const Ended expected = Process(direct, environment, folder_.path()).wait();
+    const Ended ended = Process(through, environment, folder_.path()).wait();
+    EXPECT_EQ(expected.code, 0);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(ended.out, expected.out);
+  }
 }
 
 TEST_F(CliRun, ClosedStandardFilesNeverBecomeTheStores) {
@@ -69,15 +83,6 @@ TEST_F(CliRun, ClosedStandardFilesNeverBecomeTheStores) {
                   {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
   EXPECT_EQ(process.wait().code, 0);
   EXPECT_EQ(read_file(out), "/dev/null\n/dev/null\n");
-}
-
-TEST_F(CliRun, WhatIsIgnoredStaysIgnored) {
-  Process process(
-      {"env", "--ignore-signal=HUP,CHLD", PAWL_CLI, "run", "job", "--", "grep", "SigIgn", "/proc/self/status"},
-      {"PATH=/usr/bin:/bin", "PAWL_STORE=" + store()}, folder_.path());
-  const Ended ended = process.wait();
-  EXPECT_EQ(ended.code, 0);
-  EXPECT_EQ(ended.out, "SigIgn:\t0000000000010001\n");
 }
 
 TEST_F(CliRun, APasswordInPawlStoreIsNotInherited) {

@@ -13,12 +13,12 @@
 ///
 /// | key                                | record      | for                                         |
 /// |------------------------------------|-------------|---------------------------------------------|
-/// | a                                  | Counters    | the whole folder                            |
 /// | d time s session, d time l lock    | -           | what ends next: a lease, a lock-delay       |
+/// | k                                  | Counters    | the whole folder                            |
 /// | l lock                             | LockRecord  | a lock in use, with its holder              |
 /// | q lock-number ticket               | ClaimRecord | a waiter                                    |
 /// | s session                          | SessionRecord |                                           |
-/// | x session claim                    | Place of a claim, or its tombstone | idempotence, end of a session |
+/// | s session claim                    | Place of a claim, or its tombstone | idempotence, end of a session |
 /// | y process session                  | -           | death of a process                          |
 namespace pawl::store::file {
 
