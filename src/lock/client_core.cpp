@@ -100,7 +100,8 @@ Result<std::shared_ptr<NamedLock>> ClientCore::named_lock(const std::shared_ptr<
   std::shared_ptr<NamedLock> known;  // let go after the mutex: it may be the last one, which forgets itself
   const std::lock_guard guard(self->mutex_);
   std::weak_ptr<NamedLock>& place = self->locks_[key];
-  if ((known = place.lock())) {
+  known = place.lock();
+  if (known) {
     if (known->agreed() == agreed) return known;
     return Error{Errc::invalid_argument, "another handle of " + key.name.quoted() +
                                              " in this client has another scheme or other hand-off bounds"};

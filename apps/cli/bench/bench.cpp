@@ -72,6 +72,7 @@ std::string json_of(const Figure& figure) {
 
 void print_json(const Bench& bench, const std::vector<Figure>& figures) {
   std::vector<std::string> rows;
+  rows.reserve(figures.size());
   for (const Figure& figure : figures) rows.push_back(json_of(figure));
   fmt::print("{}", json_document(fmt::format("\"store\": {},\n  \"figures\": [\n{}\n  ]",
                                              json_quote(value_or_fail(base::Url::parse(bench.url)).redacted()),

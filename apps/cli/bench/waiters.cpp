@@ -83,7 +83,7 @@ void play(const Bench& bench, int waiters, int process, Stage& stage) {
 }
 
 double cost(const Bench& bench, int waiters) {
-  const auto everybody = static_cast<std::uint64_t>(2 * waiters);
+  const auto everybody = 2 * static_cast<std::uint64_t>(waiters);
   return cost_per_hand_off(processes, bench.slice, everybody,
                            [&](int process, Stage& stage) { play(bench, waiters, process, stage); });
 }
