@@ -2,6 +2,11 @@
 
 #include <signal.h>
 
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
 namespace pawl::test {
 namespace {
 
@@ -58,6 +63,20 @@ TEST_F(CliRun, TheCommandGetsItsArgumentsAndNothingOfPawls) {
   EXPECT_EQ(pawl({"run", "job", "--", "ls", "/proc/self/fd"}).out, "0\n1\n2\n3\n");  // 3 is the folder that ls reads
 }
 
+namespace {
+
+/// The signals in "SigIgn:\t0000000080010001" and the like, without 32 and 33, which are the C library's own.
+std::vector<std::uint64_t> signals_in(const std::string& status) {
+  std::vector<std::uint64_t> masks;
+  std::istringstream lines(status);
+  for (std::string name, mask; lines >> name >> mask;) {
+    masks.push_back(std::stoull(mask, nullptr, 16) & ~(std::uint64_t{3} << 31));
+  }
+  return masks;
+}
+
+}  // namespace
+
 TEST_F(CliRun, TheCommandsSignalsAreAsWithoutPawl) {
   // Not through a shell: it blocks signals itself for a moment when it starts a program.
   const Words look{"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"};
@@ -71,7 +90,8 @@ TEST_F(CliRun, TheCommandsSignalsAreAsWithoutPawl) {
     const Ended ended = Process(through, environment, folder_.path()).wait();
     EXPECT_EQ(expected.code, 0);
     EXPECT_EQ(ended.code, 0);
-    EXPECT_EQ(ended.out, expected.out);
+    EXPECT_EQ(signals_in(ended.out), signals_in(expected.out));
+    EXPECT_EQ(signals_in(ended.out).size(), 2U);
   }
 }
 
