@@ -115,6 +115,14 @@ bool Child::stopped() const {
   return false;
 }
 
+bool queued(Child& bystander, const std::string& waiters) {
+  for (int i = 0; i < 3000; ++i) {
+    if (bystander.say("waiters job") == waiters) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
 std::string token_of(const std::string& answer) {
   if (!answer.starts_with("ok ")) throw std::runtime_error("not granted: " + answer);
   return answer.substr(3);

@@ -70,6 +70,9 @@ class Child {
   std::string rest_;
 };
 
+/// Waits until the bystander sees that many wait for "job"; false when it hangs.
+bool queued(Child& bystander, const std::string& waiters);
+
 /// The token of "ok TOKEN".
 std::string token_of(const std::string& answer);
 

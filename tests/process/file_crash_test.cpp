@@ -24,15 +24,6 @@ class FileCrash : public testing::Test {
   const test::TemporaryFolder folder_;
   const std::string path_ = folder_ / "store";
   const std::string url_ = "file://" + path_;
-
-  /// Waits until that many wait for "job".
-  static bool queued(Child& bystander, const std::string& waiters) {
-    for (int i = 0; i < 3000; ++i) {
-      if (bystander.say("waiters job") == waiters) return true;
-      std::this_thread::sleep_for(10ms);
-    }
-    return false;
-  }
 };
 
 TEST_F(FileCrash, ProcessesTakeTurns) {

@@ -259,11 +259,11 @@ TEST_F(FileFolder, TwoUsersShareAFolderOfTheirGroup) {
   ASSERT_EQ(bob.say("open " + shared), "ok");
   ASSERT_TRUE(alice.say("acquire job").starts_with("ok "));
   ASSERT_EQ(bob.say("start job"), "ok");
-  for (int i = 0; i < 3000 && alice.say("waiters job") != "1"; ++i) std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(queued(alice, "1"));
   EXPECT_EQ(alice.say("release"), "ok");
   EXPECT_TRUE(bob.say("finish").starts_with("ok "));
   ASSERT_EQ(alice.say("start job"), "ok");
-  for (int i = 0; i < 3000 && bob.say("waiters job") != "1"; ++i) std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(queued(bob, "1"));
   const auto killed = Clock::now();
   bob.kill();
   EXPECT_TRUE(alice.say("finish").starts_with("ok "));
