@@ -14,6 +14,8 @@ if(PAWL_WERROR)
 endif()
 # Everywhere, not only in libraries: so one precompiled header serves libraries and programs.
 list(APPEND pawl_compile_options -fPIC)
+# An assert names its file as it is called in the sources, wherever they are.
+list(APPEND pawl_compile_options -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 takes a coroutine frame's operator delete for the wrong one.
@@ -46,8 +48,10 @@ endif()
 # Our own way of compiling, for a target of ours; nothing of it reaches those who link the library.
 function(pawl_compile target)
   target_compile_options(${target} PRIVATE ${pawl_compile_options})
+  # No other macro of Asio's: some change what its functions return, and a program that uses Asio with and without them
+  # in one link mixes both.
   target_compile_definitions(
-    ${target} PRIVATE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+    ${target} PRIVATE BOOST_ASIO_SEPARATE_COMPILATION
                       $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Boost::headers> fmt::fmt Threads::Threads)

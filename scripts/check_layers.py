@@ -13,10 +13,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-LAYERS = ("lock", "local", "claim", "session", "store", "fencing", "base")
+LAYERS = ("testing", "lock", "local", "claim", "session", "store", "fencing", "base")
 
 # Which folders of src/ a folder may include besides itself. Public headers are free to all.
 ALLOWED = {
+    "testing": {"lock", "local", "claim", "session", "store", "fencing", "base"},
     "lock": {"local", "claim", "session", "store", "fencing", "base"},
     "local": {"claim", "session", "store", "fencing", "base"},
     "claim": {"session", "store", "fencing", "base"},

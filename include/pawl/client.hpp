@@ -1,11 +1,14 @@
 #pragma once
 
+#include <pawl/election.hpp>
 #include <pawl/lock_view.hpp>
 #include <pawl/metrics.hpp>
 #include <pawl/mutex.hpp>
 #include <pawl/options.hpp>
 #include <pawl/result.hpp>
+#include <pawl/semaphore.hpp>
 #include <pawl/sequencer.hpp>
+#include <pawl/shared_mutex.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -15,8 +18,9 @@
 namespace pawl {
 
 namespace lock {
+class Access;
 class ClientCore;
-}
+}  // namespace lock
 
 /// A connection to one store, and the door to its locks.
 /// Promise: cheap to copy; the connection lives while any handle, lock or hold of it does.
@@ -36,13 +40,19 @@ class Client {
   /// Throws pawl::Exception (invalid_argument) for an empty name, one above 4 KiB, an unknown scheme, or options on
   /// which another handle of this lock disagrees.
   Mutex mutex(std::string_view name, LockOptions options = {});
+  SharedMutex shared_mutex(std::string_view name, LockOptions options = {});
+  /// All who use that name must say the same number of permits.
+  Semaphore semaphore(std::string_view name, std::uint32_t permits, LockOptions options = {});
+
+  /// Throws as mutex() does.
+  Election election(std::string_view name, LockOptions options = {});
 
   /// Does that grant still stand at the store? `overtaken` if not. It cannot judge a token's sub.
   Result<void> check(const Sequencer& sequencer);
 
   /// Who holds it, since when, and who waits?
   Result<LockView> inspect(std::string_view name, Kind kind = Kind::mutex);
-  /// Every lock in use whose name begins with the prefix, holders and number of waiters, by name.
+  /// Every lock in use whose name begins with the prefix, with its holders and waiters: by kind, then by name.
   Result<std::vector<LockView>> list(std::string_view prefix = {});
   /// Asks the holder to let go (its release_requested() fires), or takes the lock away at once.
   Result<void> revoke(std::string_view name, RevokeOptions options = {}, Kind kind = Kind::mutex);
@@ -62,6 +72,7 @@ class Client {
   Result<void> close(Duration within = std::chrono::seconds(5));
 
  private:
+  friend class lock::Access;
   explicit Client(std::shared_ptr<lock::ClientCore> core) noexcept;
   std::shared_ptr<lock::ClientCore> core_;
 };

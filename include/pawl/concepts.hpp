@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pawl/mutex.hpp>
+#include <pawl/shared_mutex.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -29,7 +30,18 @@ concept TimedLockable =
       { lock.try_lock_until(wall) } -> std::convertible_to<bool>;
     };
 
+template <class L>
+concept SharedTimedLockable =
+    requires(L& lock, std::chrono::milliseconds wait, std::chrono::steady_clock::time_point when) {
+      { lock.lock_shared() } -> std::same_as<void>;
+      { lock.try_lock_shared() } -> std::convertible_to<bool>;
+      { lock.try_lock_shared_for(wait) } -> std::convertible_to<bool>;
+      { lock.try_lock_shared_until(when) } -> std::convertible_to<bool>;
+      { lock.unlock_shared() } noexcept -> std::same_as<void>;
+    };
+
 static_assert(TimedLockable<Mutex>);
+static_assert(TimedLockable<SharedMutex> && SharedTimedLockable<SharedMutex>);
 static_assert(std::copyable<Mutex>);
 static_assert(std::movable<Hold> && !std::copyable<Hold>);
 

@@ -4,6 +4,7 @@
 #include <pawl/result.hpp>
 #include <pawl/sequencer.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -11,8 +12,9 @@
 namespace pawl {
 
 namespace lock {
+class Access;
 class HoldCore;
-}
+}  // namespace lock
 
 /// | state    | means                                                    | next                     |
 /// |----------|----------------------------------------------------------|--------------------------|
@@ -41,7 +43,12 @@ class Hold {
   ~Hold();
 
   Token token() const noexcept;
-  Sequencer sequencer() const;
+  /// What travels with a request, for the resource's fence. Of a semaphore: one for each permit, counted from 0.
+  Sequencer sequencer(std::size_t permit = 0) const;
+  /// Exclusive, unless it was acquired shared or downgraded.
+  Mode mode() const noexcept;
+  /// How many permits of a semaphore; 0 for other locks.
+  std::size_t permits() const noexcept;
 
   /// Fires when the hold is lost; never on a clean release. Callbacks run on pawl's notifier thread.
   std::stop_token lost() const noexcept;
@@ -54,11 +61,14 @@ class Hold {
   bool valid() const noexcept;
   HoldState state() const noexcept;
 
+  /// From exclusive to shared, of a SharedMutex: other readers come in, the token stays. There is no way back.
+  Result<void> downgrade();
+
   /// Lets go and waits for the store's word. Inside a callback of pawl it sends and does not wait.
   Result<void> release();
 
  private:
-  friend class lock::HoldCore;
+  friend class lock::Access;
   explicit Hold(std::shared_ptr<lock::HoldCore> core) noexcept;
   std::shared_ptr<lock::HoldCore> core_;
 };

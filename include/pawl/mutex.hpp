@@ -12,8 +12,9 @@
 namespace pawl {
 
 namespace lock {
-class MutexCore;
-}
+class Access;
+class LockCore;
+}  // namespace lock
 
 /// One holder per name across every process that shares the store.
 /// Promise: token() grows with each new holder.
@@ -52,22 +53,12 @@ class Mutex {
   const Hold* this_thread_hold() const noexcept;
 
  private:
-  friend class Client;
-  friend class lock::MutexCore;
-  explicit Mutex(std::shared_ptr<lock::MutexCore> core) noexcept;
+  friend class lock::Access;
+  explicit Mutex(std::shared_ptr<lock::LockCore> core) noexcept;
 
   bool lock_within(Duration wait);
 
-  template <class Rep, class Period>
-  static Duration saturated(const std::chrono::duration<Rep, Period>& wait) {
-    using Wide = std::chrono::duration<long double, std::nano>;
-    const Wide wide = wait;
-    if (wide <= Wide::zero()) return Duration::zero();
-    if (wide >= Wide(Duration::max())) return Duration::max();
-    return std::chrono::ceil<Duration>(wait);
-  }
-
-  std::shared_ptr<lock::MutexCore> core_;
+  std::shared_ptr<lock::LockCore> core_;
 };
 
 }  // namespace pawl

@@ -12,6 +12,16 @@ namespace pawl {
 
 using Duration = std::chrono::nanoseconds;
 
+/// Any duration as ours: rounded up, never negative, and as long as possible where it would not fit.
+template <class Rep, class Period>
+Duration saturated(const std::chrono::duration<Rep, Period>& wait) {
+  using Wide = std::chrono::duration<long double, std::nano>;
+  const Wide wide = wait;
+  if (wide <= Wide::zero()) return Duration::zero();
+  if (wide >= Wide(Duration::max())) return Duration::max();
+  return std::chrono::ceil<Duration>(wait);
+}
+
 struct Event;
 
 /// One acquisition. Unset fields fall back to LockOptions, then to ClientOptions, then to the defaults.
@@ -24,7 +34,15 @@ struct AcquireOptions {
   std::string_view label = {};              ///< shown to operators: "nightly backup"
 };
 
-/// One lock in one client. All handles of a lock must agree on scheme and hand-off bounds.
+/// How somebody waits for a lock that another client holds.
+enum class WaitStyle : std::uint8_t {
+  notified,  ///< stands in the store's queue and is told when its turn comes
+  /// Asks again and again, with pauses that grow from 20 us to 1 ms, for 50 ms at the most; then as `notified`. For
+  /// critical sections so short that the queue would cost more than the wait. Whoever spins has no place in the queue.
+  spin,
+};
+
+/// One lock in one client. All handles of a lock must agree on scheme, hand-off bounds and waiting style.
 struct LockOptions {
   std::string_view scheme = {};  ///< empty: the client's
   std::optional<Duration> lease = {};
@@ -36,6 +54,7 @@ struct LockOptions {
   std::optional<std::uint32_t> local_passes = {};
   /// ... and for how long. Default 10 ms.
   std::optional<Duration> local_pass_time = {};
+  WaitStyle waiting = WaitStyle::notified;
 };
 
 // GCC 12 destroys temporaries of non-trivial aggregates twice in `co_await f({...})`.

@@ -1,5 +1,7 @@
 #include "base/boot_clock.hpp"
 
+#include "base/clock.hpp"
+
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -13,6 +15,16 @@ Time read_boot_clock() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return Time(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
+Clock& boot_clock() {
+  class BootClock final : public Clock {
+   public:
+    Time now() const override { return read_boot_clock(); }
+    void set_timer(int descriptor, Time at) override { set_boot_timer(descriptor, at); }
+  };
+  static BootClock clock;
+  return clock;
 }
 
 int make_boot_timer() {

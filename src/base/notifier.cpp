@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <future>
 #include <system_error>
 
 namespace pawl::base {
@@ -42,7 +43,7 @@ thread_local const Notifier* this_thread_notifies = nullptr;
 
 }  // namespace
 
-Notifier::Notifier() : timer_(make_boot_timer()), event_(make_event()) {
+Notifier::Notifier(Clock& clock) : clock_(clock), timer_(make_boot_timer()), event_(make_event()) {
   thread_ = start_thread("pawl-notify", [this] { run(); });
 }
 
@@ -79,7 +80,7 @@ Runtime::AlarmId Notifier::set_alarm(Time at, std::function<void()> function) {
   alarm_times_.emplace(id, at);
   if (at < armed_) {
     armed_ = at;
-    set_boot_timer(timer_, at);
+    clock_.set_timer(timer_, at);
   }
   return id;
 }
@@ -91,6 +92,16 @@ void Notifier::cancel_alarm(Runtime::AlarmId id) {
   if (found == alarm_times_.end()) return;
   last = alarms_.extract({found->second, id});
   alarm_times_.erase(found);
+}
+
+std::uint64_t Notifier::settle() {
+  std::promise<std::uint64_t> reached;
+  call([&] {
+    const std::lock_guard lock(mutex_);
+    reached.set_value(called_ - 1);  // but for this one
+    --called_;
+  });
+  return reached.get_future().get();
 }
 
 void Notifier::run() {
@@ -113,17 +124,19 @@ void Notifier::run() {
 // Alarms go before calls: a loss must not wait behind a queue of events.
 bool Notifier::take_due(std::function<void()>& out) {
   const std::lock_guard lock(mutex_);
-  if (!alarms_.empty() && alarms_.begin()->first.first <= read_boot_clock()) {
+  if (!alarms_.empty() && alarms_.begin()->first.first <= clock_.now()) {
     alarm_times_.erase(alarms_.begin()->first.second);
     out = std::move(alarms_.begin()->second);
     alarms_.erase(alarms_.begin());
+    ++called_;
     return true;
   }
   armed_ = alarms_.empty() ? Time::max() : alarms_.begin()->first.first;
-  set_boot_timer(timer_, armed_);
+  clock_.set_timer(timer_, armed_);
   if (calls_.empty()) return false;
   out = std::move(calls_.front());
   calls_.pop_front();
+  ++called_;
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/runtime.hpp"
 
 #include <deque>
@@ -14,7 +15,7 @@ namespace pawl::base {
 /// so a deadline is told even when nobody drives.
 class Notifier {
  public:
-  Notifier();
+  explicit Notifier(Clock& clock = boot_clock());
   ~Notifier();
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
@@ -22,6 +23,8 @@ class Notifier {
   void call(std::function<void()> function);
   Runtime::AlarmId set_alarm(Time at, std::function<void()> function);
   void cancel_alarm(Runtime::AlarmId id);
+  /// Returns when everything has been called that is due by now. How many calls that were.
+  std::uint64_t settle();
   /// True on this thread.
   bool here() const;
   void stop();
@@ -33,6 +36,7 @@ class Notifier {
   void wake();
   void sleep_until_something_is_due();
 
+  Clock& clock_;
   const int timer_;   // timerfd on CLOCK_BOOTTIME
   const int event_;   // eventfd
   std::mutex mutex_;  // guards all below
@@ -41,6 +45,7 @@ class Notifier {
   std::map<Runtime::AlarmId, Time> alarm_times_;
   Runtime::AlarmId last_id_ = 0;
   Time armed_ = Time::max();
+  std::uint64_t called_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -24,6 +24,11 @@ enum class Bug : std::uint8_t {
   one_token_for_all,     ///< threads that pass the lock on share one token
   renew_after_lost,      ///< a session goes on being renewed after its holds were reported lost
   token_reused,          ///< the holder after an expired one gets the same token
+  reader_beside_writer,  ///< a reader does not look whether somebody writes
+  fitting_overtakes,     ///< whoever fits comes in past those who wait: a writer, one who wants many permits
+  slot_freed_twice,      ///< a failed holder's permits are free at once, and again when its lock-delay is over
+  downgrade_requeues,    ///< a downgrade takes a new place, behind the writers who wait
+  sharer_releases_all,   ///< the first of the readers of one client to let go lets go for all of them
 };
 
 struct BugName {
@@ -31,7 +36,7 @@ struct BugName {
   std::string_view name;
 };
 
-inline constexpr std::array<BugName, 11> bug_names = {{
+inline constexpr std::array<BugName, 16> bug_names = {{
     {Bug::release_by_name, "release_by_name"},
     {Bug::deadline_from_reply, "deadline_from_reply"},
     {Bug::renewal_creates, "renewal_creates"},
@@ -43,6 +48,11 @@ inline constexpr std::array<BugName, 11> bug_names = {{
     {Bug::one_token_for_all, "one_token_for_all"},
     {Bug::renew_after_lost, "renew_after_lost"},
     {Bug::token_reused, "token_reused"},
+    {Bug::reader_beside_writer, "reader_beside_writer"},
+    {Bug::fitting_overtakes, "fitting_overtakes"},
+    {Bug::slot_freed_twice, "slot_freed_twice"},
+    {Bug::downgrade_requeues, "downgrade_requeues"},
+    {Bug::sharer_releases_all, "sharer_releases_all"},
 }};
 
 constexpr std::optional<Bug> parse_bug(std::string_view name) {

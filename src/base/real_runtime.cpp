@@ -24,7 +24,8 @@ std::mutex process_wide_mutex;
 
 }  // namespace
 
-RealRuntime::RealRuntime() : generation_(fork_generation()), timer_(driver_.io(), make_boot_timer()) {
+RealRuntime::RealRuntime(Clock& clock)
+    : clock_(clock), generation_(fork_generation()), notifier_(clock), timer_(driver_.io(), make_boot_timer()) {
   asio::post(driver_.io(), [this] { wait_for_timer(); });
 }
 
@@ -48,7 +49,7 @@ RealRuntime& RealRuntime::process_wide() {
   return *runtime;
 }
 
-Time RealRuntime::now() const { return read_boot_clock(); }
+Time RealRuntime::now() const { return clock_.now(); }
 
 std::uint64_t RealRuntime::unix_milliseconds() const {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
@@ -104,6 +105,7 @@ awaitable<void> RealRuntime::offload(std::function<void()> work) {
 
 // Not posted one by one: Asio asks the kernel for news between any two handlers.
 void RealRuntime::resume_soon(Resumption waiter, Woke why) {
+  ++resumed_;
   ready_.emplace_back(std::move(waiter), why);
   if (!std::exchange(will_run_ready_, true)) asio::post(driver_.io(), [this] { run_ready(); });
 }
@@ -130,7 +132,7 @@ void RealRuntime::timers_changed() {
   const std::optional<Time> next = timers_.next();
   if (!next || (armed_ && *armed_ <= *next)) return;
   armed_ = next;
-  set_boot_timer(timer_.native_handle(), *next);
+  clock_.set_timer(timer_.native_handle(), *next);
 }
 
 void RealRuntime::wait_for_timer() {
@@ -148,6 +150,28 @@ void RealRuntime::fire_due_timers() {
   while (timers_.fire_one(now())) {
   }
   timers_changed();
+}
+
+// One thing leads to another, on either side; when nothing has moved for three rounds, nothing will.
+void RealRuntime::settle() {
+  const auto activity = [this] { return resumed_ + spawned_ + notifier_.settle(); };
+  std::uint64_t before = activity();
+  // Bounded: somebody may ask again and again.
+  for (int quiet = 0, rounds = 0; quiet < 3 && rounds < 1000; ++rounds) {
+    run_what_is_due();
+    const std::uint64_t now = activity();
+    quiet = now == before ? quiet + 1 : 0;
+    before = now;
+  }
+}
+
+void RealRuntime::run_what_is_due() {
+  Driver::Caller me;
+  asio::post(driver_.io(), [&] {
+    fire_due_timers();
+    asio::post(driver_.io(), [&] { driver_.finish(me); });  // behind all that is ready by now
+  });
+  driver_.wait(me);
 }
 
 void RealRuntime::run_to_end(awaitable<void> task) {

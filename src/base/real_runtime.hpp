@@ -20,11 +20,14 @@ namespace pawl::base {
 /// Limit: must not be destroyed on one of its own threads.
 class RealRuntime final : public Runtime {
  public:
-  RealRuntime();
+  explicit RealRuntime(Clock& clock = boot_clock());
   ~RealRuntime() override;
 
   /// The one of this process: made at first use, never destroyed, and made anew in a child of fork().
   static RealRuntime& process_wide();
+
+  /// Returns when nothing is left to do before the clock moves on. For a clock that is moved by hand.
+  void settle();
 
   Time now() const override;
   std::uint64_t unix_milliseconds() const override;
@@ -46,7 +49,9 @@ class RealRuntime final : public Runtime {
   void wait_for_timer();
   void fire_due_timers();
   void run_ready();
+  void run_what_is_due();
 
+  Clock& clock_;
   const std::uint64_t generation_;
   std::atomic<bool> ending_{false};
   std::mutex random_mutex_;                  // guards the two below
@@ -59,6 +64,7 @@ class RealRuntime final : public Runtime {
   std::optional<Time> armed_;
   std::deque<std::pair<Resumption, Woke>> ready_;  // on the executor only, like the next
   bool will_run_ready_ = false;
+  std::atomic<std::uint64_t> resumed_{0};
 };
 
 }  // namespace pawl::base

@@ -14,6 +14,14 @@ using base::Bug;
 using base::planted;
 using store::Notice;
 
+namespace {
+
+constexpr Duration longest_spin = std::chrono::milliseconds(50);
+constexpr Duration shortest_spin_pause = std::chrono::microseconds(20);
+constexpr Duration longest_spin_pause = std::chrono::milliseconds(1);
+
+}  // namespace
+
 void Settlement::settle(Result<void> result) {
   outcome = std::move(result);
   wakeup.notify();
@@ -99,6 +107,29 @@ void RemoteClaim::let_go(store::Ending ending, std::shared_ptr<Settlement> settl
   give_up();
 }
 
+awaitable<Result<void>> RemoteClaim::downgrade(Deadline deadline) {
+  const auto self = shared_from_this();
+  Duration pause = std::chrono::milliseconds(10);
+  bool unknown = false;
+  for (;;) {
+    if (state_ != State::held || session_over()) co_return Error{Errc::lost, "the hold was lost before"};
+    Result<void> done =
+        co_await scheme_.downgrade(*claim_, deadline.sooner(base::after(runtime_.now(), attempt_time())));
+    if (done) {
+      wish_.terms.mode = claim_->mode = Mode::shared;
+      co_return done;
+    }
+    unknown = unknown || done.code() == Errc::outcome_unknown;
+    const bool passing = done.code() == Errc::outcome_unknown || done.code() == Errc::store_unavailable;
+    if (!passing || deadline.passed(runtime_.now())) {
+      if (unknown) co_return Error{Errc::outcome_unknown, "the store has not confirmed the downgrade"};
+      co_return done;
+    }
+    co_await base::sleep_for(runtime_, pause);
+    pause = std::min(2 * pause, attempt_time());
+  }
+}
+
 void RemoteClaim::relabel(const std::string& label) {
   if (!claim_ || claim_->label == label) return;
   claim_->label = label;
@@ -141,7 +172,11 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   store::Claim claim{runtime_.make_id<store::ClaimId>(), session_->id(), wish_.key};
   claim.lease = wish_.terms.lease;
   claim.lock_delay = wish_.terms.lock_delay;
-  claim.may_queue = wish_.may_queue;
+  claim.mode = wish_.terms.mode;
+  claim.permits = wish_.terms.permits;
+  claim.value = wish_.value;
+  if (wish_.spin && spin_until_ == Time{}) spin_until_ = base::after(runtime_.now(), longest_spin);
+  claim.may_queue = wish_.may_queue && runtime_.now() >= spin_until_;
   claim.label = wish_.label;
   claim_ = std::move(claim);
   state_ = State::asking;
@@ -160,6 +195,7 @@ awaitable<RemoteClaim::Outcome> RemoteClaim::ask() {
       co_return Outcome::over;
     }
     if (!first_answer_) {
+      nothing_left_ = false;
       const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
       first_answer_ = co_await scheme_.claim(*claim_, deadline);
     }
@@ -187,6 +223,11 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
     nothing_left_ = !unsettled_;
     fail(Error{Errc::busy, "somebody else holds it"});
     return Outcome::over;
+  }
+  if (spins()) {
+    nothing_left_ = !unsettled_;
+    pause = spin_once();
+    return std::nullopt;
   }
   if (!std::exchange(told_waiting_, true)) context_->report(EventType::waiting, wish_.key);
   pause = waiting.look_again_in;
@@ -219,7 +260,7 @@ RemoteClaim::Outcome RemoteClaim::grant(const store::Granted& granted) {
   // The store's word may be old by now, or be for a session that we have already given up.
   if (session_over()) return Outcome::ask_again;
   state_ = State::held;
-  if (listener_ != nullptr) listener_->claim_granted(granted.token, session_->validity(), granted.contended);
+  if (listener_ != nullptr) listener_->claim_granted(granted, session_->validity());
   return Outcome::granted;
 }
 
@@ -344,6 +385,15 @@ void RemoteClaim::notice(const Notice& notice) {
     case Notice::What::gone: taken_away_ = true; break;
   }
   stir();
+}
+
+// Not all at the same time: whoever spins beside us began when we did, when the same lock was let go.
+Duration RemoteClaim::spin_once() {
+  claim_->may_queue = runtime_.now() >= spin_until_;
+  if (claim_->may_queue) return Duration::zero();
+  spin_pause_ = std::clamp<Duration>(2 * spin_pause_, shortest_spin_pause, longest_spin_pause);
+  const auto half = spin_pause_.count() / 2;
+  return Duration(half + static_cast<std::int64_t>(runtime_.random() % static_cast<std::uint64_t>(half)));
 }
 
 void RemoteClaim::back_off() {

@@ -25,6 +25,8 @@ using session::Session;
 struct Terms {
   Duration lease = {};
   Duration lock_delay = {};
+  Mode mode = Mode::exclusive;
+  store::Claim::Permits permits = {};
 
   friend bool operator==(const Terms&, const Terms&) = default;
 };
@@ -42,7 +44,7 @@ struct Settlement {
 /// Hears what becomes of a claim; called on the executor.
 class Listener {
  public:
-  virtual void claim_granted(Token token, std::shared_ptr<session::Validity> validity, bool contended) = 0;
+  virtual void claim_granted(const store::Granted& granted, std::shared_ptr<session::Validity> validity) = 0;
   /// The claim is over without a grant. What it may have left at the store is being undone.
   virtual void claim_failed(Error error) = 0;
   virtual void claim_contended() = 0;
@@ -72,6 +74,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
     Terms terms;
     bool may_queue = true;
     std::string label = {};
+    std::string value = {};  ///< of a candidate
+    bool spin = false;       ///< tries for a while before it queues up
   };
 
   RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keeper> keeper, store::Scheme& scheme, Wish wish,
@@ -84,6 +88,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   void give_up();
   /// The hold is over: withdraws. `settlement` may be empty.
   void let_go(store::Ending ending, std::shared_ptr<Settlement> settlement);
+  /// While it is held exclusively: from now on shared, with the same token. Asks again until the deadline.
+  awaitable<Result<void>> downgrade(Deadline deadline);
   /// Whose label operators see.
   void relabel(const std::string& label);
 
@@ -117,6 +123,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   void settle(Result<void> result);
   void notice(const store::Notice& notice);
   store::Waker make_waker();
+  bool spins() const { return wish_.may_queue && !claim_->may_queue; }
+  Duration spin_once();
   void back_off();
   Duration attempt_time() const;
   bool session_over() const { return !session_ || !session_->live(); }
@@ -143,6 +151,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   store::Ending ending_ = store::Ending::clean;
   Time patience_{};  // for an attempt that may not queue: until when the store may keep us in the dark
   Duration backoff_{};
+  Time spin_until_{};
+  Duration spin_pause_{};
   std::optional<Context::Leaving> leaving_;
   bool wanted_ = true;
   bool resting_ = false;  // held, and no task runs: there is nothing to do until somebody stirs

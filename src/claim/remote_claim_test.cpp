@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,10 +23,11 @@ using Heard = std::vector<std::string>;
 
 /// Writes down what becomes of its claim.
 struct Ear final : Listener {
-  void claim_granted(Token granted, std::shared_ptr<session::Validity> by, bool contended) override {
-    token = granted;
+  void claim_granted(const store::Granted& granted, std::shared_ptr<session::Validity> by) override {
+    token = granted.token;
+    slots = granted.slots;
     validity = std::move(by);
-    heard.emplace_back(contended ? "granted, contended" : "granted");
+    heard.emplace_back(granted.contended ? "granted, contended" : "granted");
   }
   void claim_failed(Error why) override {
     error = std::move(why);
@@ -37,6 +39,7 @@ struct Ear final : Listener {
 
   Heard heard;
   Token token;
+  std::vector<std::uint32_t> slots;
   std::shared_ptr<session::Validity> validity;
   Error error;
 };
@@ -56,10 +59,13 @@ class RemoteClaimTest : public ClientScene {
   static constexpr Duration attempt = 5s;  // the shorter one of the timeout and a third of the lease
 
   Wanted want(const Party& who, bool may_queue = true, Duration lock_delay = 0s, std::string label = "") {
-    Wanted wanted;
     RemoteClaim::Wish wish{lock_key("job"), {lease, lock_delay}};
     wish.may_queue = may_queue;
     wish.label = std::move(label);
+    return want(who, std::move(wish));
+  }
+  Wanted want(const Party& who, RemoteClaim::Wish wish) {
+    Wanted wanted;
     wanted.claim = std::make_shared<RemoteClaim>(who.context, who.keeper, who.scheme(), std::move(wish), *wanted.ear);
     wanted.claim->start();
     pass(0s);
@@ -70,6 +76,23 @@ class RemoteClaimTest : public ClientScene {
     EXPECT_EQ(wanted.heard(), (Heard{"granted"}));
     return wanted;
   }
+  static LockKey key_of(Kind kind) { return {kind, store::LockName::make("job").value()}; }
+  Wanted want_to_write(const Party& who, Duration lock_delay = 0s) {
+    return want(who, RemoteClaim::Wish{key_of(Kind::rw), {lease, lock_delay}});
+  }
+  Wanted want_to_read(const Party& who) {
+    return want(who, RemoteClaim::Wish{key_of(Kind::rw), {lease, 0s, Mode::shared}});
+  }
+  Wanted want_permits(const Party& who, std::uint32_t wanted, std::uint32_t of) {
+    return want(who, RemoteClaim::Wish{key_of(Kind::permits), {lease, 0s, Mode::exclusive, {wanted, of}}});
+  }
+  Started<Result<void>> start_downgrade(const Party& who, const Wanted& wanted, Duration within = 2 * lease) {
+    return start<Result<void>>(who, wanted.claim->downgrade(Deadline::in(now(), within)));
+  }
+  Result<void> downgrade(const Party& who, const Wanted& wanted, Duration within = 2 * lease) {
+    return await<Result<void>>(start_downgrade(who, wanted, within));
+  }
+  LockView view_of(Kind kind) { return run(bystander_, bystander_.scheme().inspect(key_of(kind), soon())).value(); }
   std::shared_ptr<Settlement> let_go(const Party& who, const Wanted& wanted, Ending ending = Ending::clean) {
     auto settlement = std::make_shared<Settlement>(who.process);
     wanted.claim->let_go(ending, settlement);
@@ -80,11 +103,11 @@ class RemoteClaimTest : public ClientScene {
     return run(bystander_, bystander_.scheme().inspect(lock_key(name), soon())).value();
   }
   /// Revokes the holder, or the first one who waits.
-  void revoke(bool now, bool waiter = false) {
-    const LockView seen = view();
+  void revoke(bool now, bool waiter = false, Kind kind = Kind::mutex) {
+    const LockView seen = view_of(kind);
     store::ClaimId id;
     ASSERT_TRUE(base::parse_hex((waiter ? seen.waiters : seen.holders).at(0).claim, id.high, id.low));
-    ASSERT_TRUE(run(bystander_, bystander_.scheme().revoke(lock_key("job"), id, now, soon())).value());
+    ASSERT_TRUE(run(bystander_, bystander_.scheme().revoke(key_of(kind), id, now, soon())).value());
     pass(0s);
   }
   void expire(const Party& who) {
@@ -517,6 +540,178 @@ TEST_F(RemoteClaimTest, RestingThatIsThrownAwayIsForgottenByItsSession) {
   alice.claim.reset();
   expire(alice_);
   pass(2 * lease);  // whoever told it of the loss would crash
+}
+
+// held, and downgraded
+
+TEST_F(RemoteClaimTest, DowngradeLetsReadersInAndKeepsTheToken) {
+  const Wanted alice = want_to_write(alice_);
+  const Wanted bob = want_to_read(bob_);
+  EXPECT_FALSE(bob.held());
+  EXPECT_TRUE(downgrade(alice_, alice));
+  pass(0s);
+  EXPECT_TRUE(bob.held());
+  EXPECT_EQ(alice.claim->terms().mode, Mode::shared);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "contended"})) << "granted once";
+  EXPECT_EQ(view_of(Kind::rw).holders.at(0).token, alice.ear->token);
+  EXPECT_EQ(alice_.sent(Operation::downgrade), 1u);
+  let_go(alice_, alice);
+  let_go(bob_, bob);
+  EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(RemoteClaimTest, DowngradeIsRepeatedWhenItsReplyIsLost) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->lose_next_reply(Operation::downgrade);
+  EXPECT_TRUE(downgrade(alice_, alice));
+  EXPECT_EQ(alice_.sent(Operation::downgrade), 2u);
+  EXPECT_EQ(alice.claim->terms().mode, Mode::shared);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+  EXPECT_TRUE(want_to_read(bob_).held());
+}
+
+TEST_F(RemoteClaimTest, DowngradeIsRepeatedWhenTheRequestIsLost) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->lose_next_request(Operation::downgrade);
+  const auto done = start_downgrade(alice_, alice);
+  pass(attempt - 1ns);
+  EXPECT_FALSE(want_to_read(bob_).held());
+  EXPECT_EQ(alice.claim->terms().mode, Mode::exclusive);
+  EXPECT_TRUE(await<Result<void>>(done));
+  EXPECT_EQ(alice_.sent(Operation::downgrade), 2u);
+}
+
+TEST_F(RemoteClaimTest, DowngradeIsRepeatedUntilTheStoreIsBack) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->refuse(true);
+  const auto done = start_downgrade(alice_, alice);
+  pass(3s);
+  EXPECT_FALSE(done->has_value());
+  EXPECT_GT(alice_.sent(Operation::downgrade), 3u);
+  EXPECT_LT(alice_.sent(Operation::downgrade), 20u) << "more and more slowly";
+  alice_.faults->refuse(false);
+  EXPECT_TRUE(await<Result<void>>(done));
+}
+
+TEST_F(RemoteClaimTest, DowngradeGivesUpAtItsDeadlineAndTheHoldStays) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->refuse(true);
+  const Time began = now();
+  EXPECT_EQ(downgrade(alice_, alice, 4s).code(), Errc::store_unavailable);
+  EXPECT_LE(now() - began, 4s + attempt);
+  alice_.faults->refuse(false);
+  EXPECT_EQ(alice.claim->terms().mode, Mode::exclusive);
+  pass(lease);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, DowngradeOfALostSessionIsLost) {
+  const Wanted alice = want_to_write(alice_);
+  expire(alice_);
+  EXPECT_TRUE(until([&] { return alice.heard().size() == 2; }, 2 * lease));
+  EXPECT_EQ(downgrade(alice_, alice).code(), Errc::lost);
+  EXPECT_EQ(alice_.sent(Operation::downgrade), 0u);
+}
+
+TEST_F(RemoteClaimTest, DowngradeWhoseSessionIsLostMeanwhileIsLost) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->cut();
+  EXPECT_EQ(downgrade(alice_, alice, 10 * lease).code(), Errc::lost);
+  pass(0s);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+}
+
+TEST_F(RemoteClaimTest, DowngradeOfWhatWasTakenAwayIsNotOurs) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->drop_notices(true);
+  revoke(true, false, Kind::rw);
+  EXPECT_EQ(downgrade(alice_, alice).code(), Errc::not_owner);
+  EXPECT_EQ(alice_.sent(Operation::downgrade), 1u);
+}
+
+TEST_F(RemoteClaimTest, DowngradeOfWhatIsNotHeldIsLost) {
+  const Wanted alice = want_to_write(alice_);
+  const Wanted bob = want_to_write(bob_);
+  EXPECT_EQ(downgrade(bob_, bob).code(), Errc::lost) << "it waits";
+  let_go(alice_, alice);
+  EXPECT_EQ(downgrade(alice_, alice).code(), Errc::lost) << "it is over";
+  EXPECT_EQ(alice_.sent(Operation::downgrade) + bob_.sent(Operation::downgrade), 0u);
+}
+
+TEST_F(RemoteClaimTest, DowngradeThatIsLetGoMeanwhileIsOver) {
+  const Wanted alice = want_to_write(alice_);
+  alice_.faults->lose_next_reply(Operation::downgrade);
+  const auto done = start_downgrade(alice_, alice);
+  const auto settled = let_go(alice_, alice);
+  EXPECT_TRUE(settled->outcome.value());
+  EXPECT_EQ(await<Result<void>>(done).code(), Errc::lost);
+  EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(RemoteClaimTest, DowngradeNeedsNoTask) {
+  let_go(alice_, want_to_write(alice_));
+  const Wanted alice = want_to_write(alice_);
+  EXPECT_EQ(tasks(alice_), 0u) << "it rests";
+  EXPECT_TRUE(downgrade(alice_, alice));
+  EXPECT_TRUE(want_to_read(bob_).held());
+  EXPECT_EQ(tasks(alice_), 0u);
+}
+
+TEST_F(RemoteClaimTest, DowngradedThatFailsIsAReadersGhost) {
+  const Wanted alice = want_to_write(alice_, 10s);
+  EXPECT_TRUE(downgrade(alice_, alice));
+  let_go(alice_, alice, Ending::failed);
+  const Wanted reads = want_to_read(bob_);
+  EXPECT_TRUE(reads.held());
+  let_go(bob_, reads);
+  const Wanted writes = want_to_write(bob_);
+  EXPECT_FALSE(writes.held());
+  EXPECT_TRUE(until([&] { return writes.held(); }, 12s));
+}
+
+// what a claim carries to the store
+
+TEST_F(RemoteClaimTest, ReadersHoldTogether) {
+  const Wanted alice = want_to_read(alice_);
+  const Wanted bob = want_to_read(bob_);
+  EXPECT_TRUE(alice.held() && bob.held());
+  EXPECT_NE(alice.ear->token, bob.ear->token);
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+}
+
+TEST_F(RemoteClaimTest, PermitsComeWithTheirSlots) {
+  const Wanted alice = want_permits(alice_, 2, 3);
+  EXPECT_EQ(alice.ear->slots, (std::vector<std::uint32_t>{0, 1}));
+  const Wanted bob = want_permits(bob_, 2, 3);
+  EXPECT_FALSE(bob.held());
+  let_go(alice_, alice);
+  EXPECT_TRUE(bob.held()) << "at once: the notice made it ask";
+  EXPECT_EQ(bob.ear->slots, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(bob_.sent(Operation::claim), 2u) << "a notice has no room for slots";
+}
+
+TEST_F(RemoteClaimTest, PermitsComeWithTheirSlotsThoughTheAnswerWasLost) {
+  let_go(alice_, hold(alice_));
+  alice_.faults->lose_next_reply(Operation::claim);
+  const Wanted alice = want_permits(alice_, 1, 3);
+  EXPECT_TRUE(until([&] { return alice.held(); }, 2 * attempt));
+  EXPECT_EQ(alice.ear->slots, std::vector<std::uint32_t>{0});
+}
+
+TEST_F(RemoteClaimTest, PermitsOfAnotherNumberAreRefused) {
+  const Wanted alice = want_permits(alice_, 1, 3);
+  const Wanted bob = want_permits(bob_, 1, 4);
+  EXPECT_EQ(bob.heard(), (Heard{"failed"}));
+  EXPECT_EQ(bob.ear->error.code, Errc::invalid_argument);
+  EXPECT_EQ(census().claims, 1u);
+}
+
+TEST_F(RemoteClaimTest, ACandidateShowsItsValue) {
+  RemoteClaim::Wish wish{key_of(Kind::election), {lease, 0s}};
+  wish.value = "alice:80";
+  const Wanted alice = want(alice_, wish);
+  EXPECT_TRUE(alice.held());
+  EXPECT_EQ(view_of(Kind::election).holders.at(0).value, "alice:80");
 }
 
 // leaving

@@ -12,7 +12,8 @@ LocalHold::LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<
       validity_(std::move(validity)),
       terms_(std::move(terms)),
       since_(runtime_.now()),
-      until_(terms_.max_hold ? base::after(since_, *terms_.max_hold) : Time::max()) {}
+      until_(terms_.max_hold ? base::after(since_, *terms_.max_hold) : Time::max()),
+      mode_(terms_.mode) {}
 
 LocalHold::~LocalHold() {
   if (runtime_.inert()) return;

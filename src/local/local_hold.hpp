@@ -11,6 +11,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace pawl::local {
 
@@ -32,6 +33,8 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   struct Terms {
     store::LockKey key;
     Token token = {};
+    Mode mode = Mode::exclusive;
+    std::vector<std::uint32_t> slots = {};
     std::optional<Duration> max_hold = {};
     std::string label = {};
   };
@@ -44,6 +47,10 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   void start(std::weak_ptr<void> owner, std::function<void(const std::shared_ptr<LocalHold>&)> on_lost);
 
   const Token& token() const { return terms_.token; }
+  Mode mode() const { return mode_.load(); }
+  /// It was to be downgraded: whoever has it is a reader from now on, whatever becomes of that.
+  void share() { mode_ = Mode::shared; }
+  const std::vector<std::uint32_t>& slots() const { return terms_.slots; }
   const std::string& label() const { return terms_.label; }
   std::stop_token lost() const { return lost_.get_token(); }
   std::stop_token release_requested() const { return release_requested_.get_token(); }
@@ -76,6 +83,7 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   const Time since_;
   const Time until_;  // by max_hold
   std::atomic<Phase> phase_{Phase::held};
+  std::atomic<Mode> mode_;
   std::stop_source lost_;
   std::stop_source release_requested_;
   std::weak_ptr<void> owner_;

@@ -55,6 +55,23 @@ TEST_F(LocalHoldTest, HeldIsWhatItWasMadeOf) {
   EXPECT_FALSE(held->release_requested().stop_requested());
 }
 
+TEST_F(LocalHoldTest, HeldCanBeShared) {
+  const auto held = hold();
+  EXPECT_EQ(held->mode(), Mode::exclusive);
+  held->share();
+  EXPECT_EQ(held->mode(), Mode::shared);
+  EXPECT_EQ(held->token(), Token(1, 2, 3)) << "the same one";
+  EXPECT_EQ(held->state(), HoldState::held);
+}
+
+TEST_F(LocalHoldTest, HeldKnowsItsPermits) {
+  LocalHold::Terms terms{lock_key("job"), Token(1, 2)};
+  EXPECT_TRUE(std::make_shared<LocalHold>(alice_.context, validity_, terms)->slots().empty());
+  terms.slots = {0, 4};
+  const auto held = std::make_shared<LocalHold>(alice_.context, validity_, terms);
+  EXPECT_EQ(held->slots(), (std::vector<std::uint32_t>{0, 4}));
+}
+
 TEST_F(LocalHoldTest, HeldLetGoIsReleasedAndNeverFiresLost) {
   const auto held = hold();
   pass(1s);

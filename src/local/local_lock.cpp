@@ -5,6 +5,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -12,6 +13,12 @@ namespace pawl::local {
 
 using base::Bug;
 using base::planted;
+
+namespace {
+
+constexpr std::uint32_t most_subs = std::numeric_limits<std::uint16_t>::max();
+
+}  // namespace
 
 struct LocalLock::Waiter {
   Waiter(Runtime& runtime, const Request& what) : request(what), wakeup(runtime) {}
@@ -49,8 +56,13 @@ Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::
   if (closed_) return Error{Errc::closed, "the client is closed"};
   if (stop.stop_requested()) return Error{Errc::cancelled, "the wait was cancelled"};
   const auto waiter = std::make_shared<Waiter>(runtime_, request);
-  if (waiter->tries() && !idle()) return Error{Errc::busy, key_.name.quoted() + " is " + who_holds()};
+  const bool comes_in = queue_.empty() && may_come_in(request);
+  if (waiter->tries() && !idle() && !comes_in) return Error{Errc::busy, key_.name.quoted() + " is " + who_holds()};
   queue_.push_back(waiter);
+  if (comes_in) {
+    if (contended_since_ != Time::max()) ++passes_;
+    hand_over(waiter);
+  }
   if (!remote_) claim_for_head();
   if (waiter->hold) context_->telemetry.wait.add(Duration::zero());
   return waiter;
@@ -105,6 +117,7 @@ Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const Place& waiter) {
   if (waiter->cancelled) why = Error{Errc::cancelled, "the wait for " + key_.name.quoted() + " was cancelled"};
   const bool was_head = queue_.front() == waiter;
   std::erase(queue_, waiter);
+  if (was_head && validity_) let_in_beside();
   if (!was_head || !remote_ || validity_) return why;
   const bool of_use = !queue_.empty() && queue_.front()->request.terms == remote_->terms() && remote_->may_queue();
   if (of_use) return why;
@@ -121,7 +134,11 @@ void LocalLock::claim_for_head() {
   claim::RemoteClaim::Wish wish{key_, head.request.terms};
   wish.may_queue = !head.tries();
   wish.label = head.request.label;
+  wish.value = head.request.value;
+  wish.spin = head.request.spin;
   validity_.reset();
+  slots_.clear();
+  failed_ = downgrading_ = false;
   subs_ = passes_ = 0;
   contended_since_ = Time::max();
   release_requested_ = false;
@@ -130,12 +147,14 @@ void LocalLock::claim_for_head() {
   remote_->start();
 }
 
-void LocalLock::claim_granted(Token token, std::shared_ptr<session::Validity> validity, bool contended) {
-  token_ = token;
+void LocalLock::claim_granted(const store::Granted& granted, std::shared_ptr<session::Validity> validity) {
+  token_ = granted.token;
+  slots_ = granted.slots;
   validity_ = std::move(validity);
-  if (contended || !scheme_.capabilities().knows_contention) contended_since_ = runtime_.now();
+  if (granted.contended || !scheme_.capabilities().knows_contention) contended_since_ = runtime_.now();
   const Place head = queue_.front();
   hand_over(head);
+  admit_from_queue();
 }
 
 void LocalLock::hand_over(const Place& waiter) {
@@ -143,17 +162,48 @@ void LocalLock::hand_over(const Place& waiter) {
   const std::uint32_t sub = planted(Bug::one_token_for_all) ? 0 : subs_;
   ++subs_;
   LocalHold::Terms terms{key_, token_.with_sub(static_cast<std::uint16_t>(sub))};
+  terms.mode = remote_->terms().mode;
+  terms.slots = slots_;
   terms.max_hold = waiter->request.max_hold;
   terms.label = waiter->request.label;
-  current_ = std::make_shared<LocalHold>(context_, validity_, std::move(terms));
+  const auto hold = std::make_shared<LocalHold>(context_, validity_, std::move(terms));
+  current_.push_back(hold);
   remote_->relabel(waiter->request.label);
-  current_->start(weak_from_this(), [weak = weak_from_this()](const std::shared_ptr<LocalHold>& lost) {
+  hold->start(weak_from_this(), [weak = weak_from_this()](const std::shared_ptr<LocalHold>& lost) {
     const auto self = weak.lock();
     if (!self || self->runtime_.inert()) return;
     self->runtime_.send([self, lost] { self->hold_ended(*lost, store::Ending::failed, nullptr); });
   });
-  waiter->hold = current_;
+  waiter->hold = hold;
   waiter->wakeup.notify();
+}
+
+/// Those at the head who want to share what is shared already come in together.
+void LocalLock::admit_from_queue() {
+  if (remote_->terms().mode != Mode::shared) return;
+  while (!queue_.empty() && queue_.front()->request.terms == remote_->terms() && subs_ <= most_subs) {
+    const Place next = queue_.front();
+    hand_over(next);
+  }
+}
+
+/// A writer who waited before them is gone: readers come in as if they asked now.
+void LocalLock::let_in_beside() {
+  while (!queue_.empty() && may_come_in(queue_.front()->request)) {
+    if (contended_since_ != Time::max()) ++passes_;
+    const Place next = queue_.front();
+    hand_over(next);
+  }
+}
+
+bool LocalLock::full_of_readers(const Request& request) const {
+  const bool shared = remote_ && validity_ && !current_.empty() && remote_->terms().mode == Mode::shared;
+  return shared && request.terms.mode == Mode::shared && queue_.empty() && !may_come_in(request);
+}
+
+bool LocalLock::may_come_in(const Request& request) const {
+  const bool shared = remote_ && validity_ && !current_.empty() && remote_->terms().mode == Mode::shared;
+  return shared && request.terms == remote_->terms() && within_bounds();
 }
 
 awaitable<Result<void>> LocalLock::release(std::shared_ptr<LocalHold> hold) {
@@ -175,18 +225,29 @@ awaitable<Result<void>> LocalLock::settled(std::shared_ptr<Settlement> settlemen
 }
 
 void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement) {
-  if (current_.get() != &hold) {  // its claim was lost before
+  const auto found =
+      std::find_if(current_.begin(), current_.end(), [&](const auto& one) { return one.get() == &hold; });
+  if (found == current_.end()) {  // its claim was lost before
     if (settlement) settlement->settle(Error{Errc::lost, "the hold was lost before it was released"});
     return;
   }
-  current_.reset();
-  const bool lock_delay = ending == store::Ending::failed && remote_->terms().lock_delay > Duration::zero();
+  current_.erase(found);
+  if (planted(Bug::sharer_releases_all)) current_.clear();
+  failed_ = failed_ || ending == store::Ending::failed;
+  if (!current_.empty()) {  // the others go on sharing it
+    if (settlement) settlement->settle({});
+    return;
+  }
+  if (failed_) ending = store::Ending::failed;
+  const bool lock_delay = failed_ && remote_->terms().lock_delay > Duration::zero();
   if (!lock_delay && may_pass()) {
     if (settlement) settlement->settle({});
     ++passes_;
     base::tally(context_->telemetry.local_passes);
     const Place head = queue_.front();
-    return hand_over(head);
+    failed_ = false;
+    hand_over(head);
+    return admit_from_queue();
   }
   std::exchange(remote_, nullptr)->let_go(ending, std::move(settlement));
   claim_for_head();
@@ -194,9 +255,15 @@ void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::sha
 
 bool LocalLock::may_pass() const {
   if (queue_.empty() || queue_.front()->request.terms != remote_->terms() || queue_.front()->tries()) return false;
+  // The store may share it already, and we do not know it yet: whoever has it next must not think that he is alone.
+  if (downgrading_ && remote_->terms().mode == Mode::exclusive) return false;
+  return within_bounds();
+}
+
+bool LocalLock::within_bounds() const {
   if (!validity_->valid()) return false;
   if (bounds_.passes == 0 || release_requested_) return false;
-  if (subs_ > std::numeric_limits<std::uint16_t>::max()) return false;
+  if (subs_ > most_subs) return false;
   if (contended_since_ == Time::max()) return true;
   return passes_ < bounds_.passes && runtime_.now() - contended_since_ < bounds_.time;
 }
@@ -224,12 +291,12 @@ void LocalLock::claim_contended() {
 
 void LocalLock::claim_release_requested() {
   release_requested_ = true;
-  if (current_) current_->ask_for_release();
+  for (const auto& hold : current_) hold->ask_for_release();
 }
 
 void LocalLock::claim_lost() {
   remote_.reset();
-  if (current_) std::exchange(current_, nullptr)->lose("the store took the lock away");
+  for (const auto& hold : std::exchange(current_, {})) hold->lose("the store took the lock away");
   claim_for_head();
 }
 
@@ -237,15 +304,31 @@ void LocalLock::close() {
   closed_ = true;
   const std::deque<Place> waiters = std::exchange(queue_, {});
   for (const Place& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
-  const auto hold = std::exchange(current_, nullptr);
-  if (hold) hold->lose("the client was closed");
-  // It may have been let go just before, and the word is still on its way to us.
-  const bool lost = hold && hold->state() == HoldState::lost;
+  bool lost = failed_;
+  for (const auto& hold : std::exchange(current_, {})) {
+    hold->lose("the client was closed");
+    // It may have been let go just before, and the word is still on its way to us.
+    lost = lost || hold->state() == HoldState::lost;
+  }
   if (remote_) std::exchange(remote_, nullptr)->let_go(lost ? store::Ending::failed : store::Ending::clean, nullptr);
 }
 
+awaitable<Result<void>> LocalLock::downgrade(std::shared_ptr<LocalHold> hold) {
+  const auto self = shared_from_this();
+  const bool ours = std::find(current_.begin(), current_.end(), hold) != current_.end();
+  if (!ours || hold->remaining() <= Duration::zero()) co_return Error{Errc::lost, "the hold was lost before"};
+  const auto remote = remote_;
+  if (remote->terms().mode == Mode::shared) co_return Result<void>();
+  downgrading_ = true;
+  hold->share();  // from here on others may read, also if it fails: an earlier attempt may arrive late
+  const Deadline deadline = Deadline::in(runtime_.now(), context_->patience());
+  Result<void> done = co_await remote->downgrade(deadline);
+  if (done && remote_ == remote) admit_from_queue();
+  co_return done;
+}
+
 std::string LocalLock::who_holds() const {
-  if (current_) return "held by another thread of this client";
+  if (!current_.empty()) return "held by this client already";
   const std::optional<Owner> holder = remote_ ? remote_->holder() : std::nullopt;
   if (!holder) return "held by somebody else";
   if (holder->foreign) return "held by a client of another library";

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace pawl::local {
 
@@ -30,17 +31,21 @@ struct Request {
   std::optional<Duration> wait = {};  ///< unset: for ever; 0: try
   std::optional<Duration> max_hold = {};
   std::string label = {};
+  std::string value = {};  ///< of a candidate
+  bool spin = false;
 };
 
 /// The queue inside one client, in front of the store: one remote claim for all local waiters, first come, first served.
 ///
-/// | remote claim | somebody asks                  | head gives up               | holder lets go               |
+/// | remote claim | somebody asks                  | head gives up               | last holder lets go          |
 /// |--------------|--------------------------------|-----------------------------|------------------------------|
 /// | none         | claims for the head            | -                           | -                            |
 /// | asking       | queues up behind               | next with equal terms keeps | -                            |
 /// |              |                                | the claim; else it is left  |                              |
 /// | granted      | queues up behind               | -                           | passes on within bounds, or  |
-/// |              |                                |                             | withdraws and claims anew    |
+/// | granted,     | comes in beside, if nobody     | -                           | withdraws and claims anew    |
+/// | shared       | waits and within bounds; else  |                             |                              |
+/// |              | queues up behind               |                             |                              |
 ///
 /// Promise: every local holder has a token of its own; the lease is checked before each pass.
 /// Threads: on the executor only.
@@ -55,6 +60,10 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   using Place = std::shared_ptr<Waiter>;
   static const std::shared_ptr<LocalHold>& granted(const Place& place);
 
+  /// It is read, nobody waits, and yet this reader may not come in: because of other terms, or because others wait at the
+  /// store. It need not wait for those inside: let the store decide.
+  bool full_of_readers(const Request& request) const;
+
   /// What can be done without waiting: takes a place, and asks the store if it is the first one.
   /// Errors: busy, cancelled, closed.
   Result<Place> queue_up(const Request& request, const std::stop_token& stop);
@@ -67,7 +76,9 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   void send_release(const std::shared_ptr<LocalHold>& hold, std::shared_ptr<Settlement> settlement);
   /// ... and the rest.
   awaitable<Result<void>> settled(std::shared_ptr<Settlement> settlement);
-  /// Waiters are told `closed`, the hold is lost.
+  /// From exclusive to shared, with the same token. Errors: lost, not_owner, outcome_unknown, and what the store says.
+  awaitable<Result<void>> downgrade(std::shared_ptr<LocalHold> hold);
+  /// Waiters are told `closed`, holds are lost.
   void close();
 
   const store::LockKey& key() const { return key_; }
@@ -80,12 +91,16 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
 
   void claim_for_head();
   void hand_over(const Place& waiter);
+  void admit_from_queue();
+  bool may_come_in(const Request& request) const;
+  void let_in_beside();
   void hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement);
   bool may_pass() const;
+  bool within_bounds() const;
   std::string who_holds() const;
   std::string after_waiting(const Request& request) const;
 
-  void claim_granted(Token token, std::shared_ptr<session::Validity> validity, bool contended) override;
+  void claim_granted(const store::Granted& granted, std::shared_ptr<session::Validity> validity) override;
   void claim_failed(Error error) override;
   void claim_contended() override;
   void claim_release_requested() override;
@@ -100,12 +115,15 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
 
   std::deque<Place> queue_;
   std::shared_ptr<claim::RemoteClaim> remote_;
-  std::shared_ptr<LocalHold> current_;
+  std::vector<std::shared_ptr<LocalHold>> current_;  // one, or several that share
   bool closed_ = false;
 
   // Of the remote claim, once it is granted:
   std::shared_ptr<session::Validity> validity_;
   Token token_;
+  std::vector<std::uint32_t> slots_;
+  bool failed_ = false;       // one of those who shared it did
+  bool downgrading_ = false;  // the store was asked to share it
   std::uint32_t subs_ = 0;    // local holders so far
   std::uint32_t passes_ = 0;  // since others are known to wait
   Time contended_since_ = Time::max();

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -31,16 +32,24 @@ class LocalLockTest : public ClientScene {
     Party party;
     std::shared_ptr<LocalLock> lock;
   };
-  House house(std::string host, PassBounds bounds = {}) {
+  House house(std::string host, PassBounds bounds = {}, Kind kind = Kind::mutex) {
     Party one = party(std::move(host));
-    auto lock = std::make_shared<LocalLock>(one.context, one.keeper, one.scheme(), lock_key("job"), bounds);
+    auto lock = std::make_shared<LocalLock>(one.context, one.keeper, one.scheme(), key_of(kind), bounds);
     return {one, lock};
   }
+  /// Of readers and writers.
+  House library(std::string host, PassBounds bounds = {}) { return house(std::move(host), bounds, Kind::rw); }
+  static LockKey key_of(Kind kind) { return {kind, store::LockName::make("job").value()}; }
 
   static Request wish(std::optional<Duration> wait = {}) {
     Request request;
     request.terms = {lease, 0s};
     request.wait = wait;
+    return request;
+  }
+  static Request reading(std::optional<Duration> wait = {}) {
+    Request request = wish(wait);
+    request.terms.mode = Mode::shared;
     return request;
   }
   Started<Got> start_acquire(const House& house, Request request = wish(), std::stop_token stop = {}) {
@@ -52,6 +61,19 @@ class LocalLockTest : public ClientScene {
   Result<void> release(const House& house, const HoldPtr& held) {
     if (!held->let_go()) return Error{Errc::lost, "before it was released"};
     return run(house.party, house.lock->release(held));
+  }
+  Started<Result<void>> start_downgrade(const House& house, const HoldPtr& held) {
+    return start<Result<void>>(house.party, house.lock->downgrade(held));
+  }
+  Result<void> downgrade(const House& house, const HoldPtr& held) {
+    return await<Result<void>>(start_downgrade(house, held));
+  }
+  /// Asks the first holder for the lock, or takes it away.
+  void revoke(Kind kind, bool now) {
+    store::ClaimId id;
+    ASSERT_TRUE(base::parse_hex(view(kind).holders.at(0).claim, id.high, id.low));
+    ASSERT_TRUE(run(bystander_, bystander_.scheme().revoke(key_of(kind), id, now, soon())).value());
+    pass(0s);
   }
   /// Several who wait, in order.
   std::vector<Started<Got>> line_up(const House& house, int count) {
@@ -70,7 +92,9 @@ class LocalLockTest : public ClientScene {
     }
     return static_cast<int>(house.party.context->telemetry.local_passes - before);
   }
-  LockView view() { return run(bystander_, bystander_.scheme().inspect(lock_key("job"), soon())).value(); }
+  LockView view(Kind kind = Kind::mutex) {
+    return run(bystander_, bystander_.scheme().inspect(key_of(kind), soon())).value();
+  }
   HoldPtr got(const Started<Got>& started) { return started->has_value() && **started ? (**started).value() : nullptr; }
   std::size_t claims(const House& house) const { return house.party.sent(Operation::claim); }
 
@@ -248,7 +272,7 @@ TEST_F(LocalLockTest, ATryIsBusyWithoutAskingTheStoreWhenTheClientHasIt) {
   const HoldPtr held = hold(alice);
   const Got tried = acquire(alice, wish(0s));
   EXPECT_EQ(tried.code(), Errc::busy);
-  EXPECT_THAT(tried.error().message, HasSubstr("another thread of this client"));
+  EXPECT_THAT(tried.error().message, HasSubstr("this client already"));
   EXPECT_EQ(claims(alice), 1u);
 }
 
@@ -559,6 +583,396 @@ TEST_F(LocalLockTest, AGrantThatWasOverBeforeItsCallerWasToldIsAsIfItHadNeverBee
     }
     pass(1s);
   }
+}
+
+// shared
+
+TEST_F(LocalLockTest, SharedIsOneClaimForAllReadersWithATokenForEach) {
+  const House alice = library("alice");
+  const HoldPtr first = hold(alice, reading()), second = hold(alice, reading()), third = hold(alice, reading());
+  EXPECT_EQ(claims(alice), 1u);
+  EXPECT_EQ(view(Kind::rw).holders.size(), 1u);
+  EXPECT_EQ(first->mode(), Mode::shared);
+  EXPECT_EQ(third->mode(), Mode::shared);
+  EXPECT_EQ(second->token(), first->token().with_sub(1));
+  EXPECT_EQ(third->token(), first->token().with_sub(2));
+  EXPECT_EQ(alice.party.context->telemetry.local_passes, 0u) << "nobody has passed anything on";
+}
+
+TEST_F(LocalLockTest, SharedIsHeldUntilTheLastReaderHasLeft) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr first = hold(alice, reading()), second = hold(alice, reading());
+  const auto writer = start_acquire(bob);
+  EXPECT_TRUE(release(alice, first)) << "settled at once";
+  EXPECT_FALSE(writer->has_value());
+  EXPECT_EQ(second->state(), HoldState::held);
+  EXPECT_EQ(alice.party.sent(Operation::withdraw), 0u);
+  EXPECT_TRUE(release(alice, second));
+  ASSERT_TRUE(got(writer));
+  EXPECT_GT(got(writer)->token(), second->token());
+}
+
+TEST_F(LocalLockTest, SharedLetsATryIn) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice, reading());
+  EXPECT_TRUE(acquire(alice, reading(0s)));
+  EXPECT_EQ(acquire(alice, wish(0s)).code(), Errc::busy) << "but no writer";
+  EXPECT_EQ(claims(alice), 1u);
+}
+
+TEST_F(LocalLockTest, SharedByTwoHouses) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr ours = hold(alice, reading()), theirs = hold(bob, reading());
+  EXPECT_EQ(ours->state(), HoldState::held);
+  EXPECT_EQ(theirs->state(), HoldState::held);
+  EXPECT_EQ(view(Kind::rw).holders.size(), 2u);
+}
+
+TEST_F(LocalLockTest, SharedReadersWhoQueuedUpWhileAskingComeInTogether) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr writer = hold(alice);
+  const auto first = start_acquire(bob, reading()), second = start_acquire(bob, reading());
+  const auto then = start_acquire(bob), last = start_acquire(bob, reading());
+  EXPECT_EQ(view(Kind::rw).waiters.size(), 1u);
+  EXPECT_TRUE(release(alice, writer));
+  ASSERT_TRUE(got(first) && got(second));
+  EXPECT_GT(got(second)->token(), got(first)->token());
+  EXPECT_FALSE(then->has_value() || last->has_value()) << "up to the writer";
+  EXPECT_TRUE(release(bob, got(first)));
+  EXPECT_TRUE(release(bob, got(second)));
+  ASSERT_TRUE(got(then));
+  EXPECT_EQ(got(then)->mode(), Mode::exclusive);
+  EXPECT_FALSE(last->has_value());
+  EXPECT_TRUE(release(bob, got(then)));
+  EXPECT_TRUE(got(last));
+}
+
+TEST_F(LocalLockTest, SharedLetsNobodyPassAWriterOfThisHouse) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice, reading());
+  const auto writer = start_acquire(alice);
+  const auto later = start_acquire(alice, reading()), last = start_acquire(alice, reading());
+  EXPECT_FALSE(later->has_value());
+  EXPECT_EQ(acquire(alice, reading(0s)).code(), Errc::busy) << "nor does a try";
+  EXPECT_TRUE(release(alice, held));
+  ASSERT_TRUE(got(writer));
+  EXPECT_FALSE(later->has_value());
+  EXPECT_GT(got(writer)->token().counter(), held->token().counter()) << "it is another claim";
+  EXPECT_TRUE(release(alice, got(writer)));
+  ASSERT_TRUE(got(later) && got(last)) << "together";
+  EXPECT_GT(got(later)->token(), got(writer)->token());
+}
+
+TEST_F(LocalLockTest, SharedLetsReadersInWhenTheWriterBeforeThemGivesUp) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice, reading());
+  const auto writer = start_acquire(alice, wish(1s));
+  const auto first = start_acquire(alice, reading()), second = start_acquire(alice, reading());
+  EXPECT_FALSE(first->has_value());
+  pass(1s);
+  EXPECT_EQ((**writer).code(), Errc::timed_out);
+  EXPECT_TRUE(got(first)) << "nobody waits any more whom it would pass";
+  EXPECT_TRUE(got(second));
+  EXPECT_EQ(claims(alice), 1u);
+}
+
+TEST_F(LocalLockTest, SharedIsNotForOtherTerms) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice, reading());
+  Request longer = reading();
+  longer.terms.lease = 60s;
+  const auto other = start_acquire(alice, longer), same = start_acquire(alice, reading());
+  EXPECT_FALSE(other->has_value() || same->has_value()) << "and nobody passes it";
+  EXPECT_TRUE(release(alice, held));
+  EXPECT_TRUE(got(other));
+  EXPECT_FALSE(same->has_value());
+}
+
+TEST_F(LocalLockTest, SharedLetsInOnlySoManyWhenOthersWait) {
+  const House alice = library("alice", {.passes = 2, .time = 1h}), bob = library("bob");
+  const HoldPtr held = hold(alice, reading());
+  const auto writer = start_acquire(bob);
+  const HoldPtr second = hold(alice, reading()), third = hold(alice, reading());
+  const auto late = start_acquire(alice, reading());
+  EXPECT_FALSE(late->has_value()) << "behind the writer of the other house";
+  for (const HoldPtr& one : {held, second, third}) EXPECT_TRUE(release(alice, one));
+  EXPECT_TRUE(got(writer));
+  EXPECT_FALSE(late->has_value());
+  EXPECT_TRUE(release(bob, got(writer)));
+  EXPECT_TRUE(got(late));
+}
+
+TEST_F(LocalLockTest, SharedLetsInOnlyForSoLongWhenOthersWait) {
+  const House alice = library("alice", {.passes = 1000, .time = 10ms}), bob = library("bob");
+  const HoldPtr held = hold(alice, reading());
+  const auto writer = start_acquire(bob);
+  pass(9ms);
+  EXPECT_TRUE(acquire(alice, reading(0s)));
+  pass(1ms);
+  EXPECT_EQ(acquire(alice, reading(0s)).code(), Errc::busy);
+}
+
+TEST_F(LocalLockTest, SharedIsAskedForAllItsReadersAndLetsInNobodyMore) {
+  const House alice = library("alice");
+  const HoldPtr first = hold(alice, reading()), second = hold(alice, reading());
+  revoke(Kind::rw, false);
+  EXPECT_TRUE(first->release_requested().stop_requested());
+  EXPECT_TRUE(second->release_requested().stop_requested());
+  const auto late = start_acquire(alice, reading());
+  EXPECT_FALSE(late->has_value());
+  EXPECT_TRUE(release(alice, first));
+  EXPECT_TRUE(release(alice, second));
+  ASSERT_TRUE(got(late));
+  EXPECT_GT(got(late)->token().counter(), first->token().counter());
+}
+
+TEST_F(LocalLockTest, SharedThatIsTakenAwayIsLostForAll) {
+  const House alice = library("alice");
+  const HoldPtr first = hold(alice, reading()), second = hold(alice, reading());
+  const auto writer = start_acquire(alice);
+  revoke(Kind::rw, true);
+  EXPECT_TRUE(first->lost().stop_requested());
+  EXPECT_TRUE(second->lost().stop_requested());
+  EXPECT_TRUE(got(writer)) << "the next claims anew";
+  EXPECT_EQ(release(alice, first).code(), Errc::lost);
+}
+
+TEST_F(LocalLockTest, SharedWhoseLeaseIsOverIsLostForAll) {
+  const House alice = library("alice");
+  const HoldPtr first = hold(alice, reading()), second = hold(alice, reading());
+  alice.party.faults->cut();
+  EXPECT_TRUE(until([&] { return first->lost().stop_requested(); }, lease));
+  pass(0s);
+  EXPECT_TRUE(second->lost().stop_requested());
+  alice.party.faults->heal();
+  pass(lease);
+  EXPECT_TRUE(acquire(alice, reading()));
+  EXPECT_EQ(alice.party.context->telemetry.lost, 2u);
+}
+
+TEST_F(LocalLockTest, SharedByOneThatIsLostStaysWithTheOthers) {
+  const House alice = library("alice"), bob = library("bob");
+  Request bounded = reading();
+  bounded.max_hold = 5s;
+  const HoldPtr first = hold(alice, bounded), second = hold(alice, reading());
+  const auto writer = start_acquire(bob);
+  pass(5s);
+  EXPECT_TRUE(first->lost().stop_requested());
+  EXPECT_EQ(second->state(), HoldState::held);
+  EXPECT_FALSE(writer->has_value());
+  EXPECT_EQ(release(alice, first).code(), Errc::lost);
+  EXPECT_TRUE(release(alice, second));
+  EXPECT_TRUE(got(writer)) << "without a lock-delay it is free at once";
+}
+
+TEST_F(LocalLockTest, SharedByOneThatFailedIsShutWhenTheLastHasLeft) {
+  const House alice = library("alice"), bob = library("bob");
+  Request bounded = reading();
+  bounded.terms.lock_delay = 10s;
+  Request endless = bounded;
+  bounded.max_hold = 5s;
+  const HoldPtr first = hold(alice, bounded), second = hold(alice, endless);
+  pass(5s);
+  EXPECT_TRUE(first->lost().stop_requested());
+  const auto writer = start_acquire(bob);
+  EXPECT_TRUE(release(alice, second)) << "itself it ended well";
+  pass(10s - 1ns);
+  EXPECT_FALSE(writer->has_value());
+  EXPECT_TRUE(until([&] { return got(writer) != nullptr; }, 2s));
+}
+
+TEST_F(LocalLockTest, SharedByOneThatFailedIsForgottenWithItsClaim) {
+  const House alice = library("alice"), bob = library("bob");
+  Request bounded = reading();
+  bounded.max_hold = 5s;
+  bounded.terms.lock_delay = 10s;
+  const HoldPtr failed = hold(alice, bounded);
+  pass(5s);
+  EXPECT_TRUE(failed->lost().stop_requested());
+  const HoldPtr next = hold(alice, bounded);
+  EXPECT_TRUE(release(alice, next));
+  pass(10s);
+  EXPECT_TRUE(acquire(bob, wish(0s)));
+}
+
+TEST_F(LocalLockTest, SharedIsClosedForAllItsReaders) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr first = hold(alice, reading()), second = hold(alice, reading());
+  const auto writer = start_acquire(bob);
+  alice.lock->close();
+  EXPECT_EQ(first->remaining() + second->remaining(), 0s);
+  pass(0s);
+  EXPECT_TRUE(first->lost().stop_requested() && second->lost().stop_requested());
+  EXPECT_TRUE(got(writer));
+}
+
+// downgraded
+
+TEST_F(LocalLockTest, DowngradedLetsTheReadersInTheQueueIn) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice);
+  EXPECT_EQ(held->mode(), Mode::exclusive);
+  const auto first = start_acquire(alice, reading()), second = start_acquire(alice, reading());
+  const auto writer = start_acquire(alice), last = start_acquire(alice, reading());
+  const Token token = held->token();
+  EXPECT_TRUE(downgrade(alice, held));
+  pass(0s);
+  EXPECT_EQ(held->mode(), Mode::shared);
+  EXPECT_EQ(held->token(), token);
+  ASSERT_TRUE(got(first) && got(second));
+  EXPECT_EQ(got(first)->mode(), Mode::shared);
+  EXPECT_EQ(got(first)->token(), token.with_sub(1));
+  EXPECT_FALSE(writer->has_value() || last->has_value());
+  EXPECT_EQ(claims(alice), 1u);
+  for (const HoldPtr& one : {held, got(first), got(second)}) EXPECT_TRUE(release(alice, one));
+  EXPECT_TRUE(got(writer));
+}
+
+TEST_F(LocalLockTest, DowngradedLetsReadersOfAllHousesIn) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr held = hold(alice);
+  const auto theirs = start_acquire(bob, reading());
+  EXPECT_TRUE(downgrade(alice, held));
+  pass(0s);
+  EXPECT_TRUE(got(theirs));
+  EXPECT_TRUE(acquire(alice, reading(0s))) << "and one who comes now";
+  EXPECT_EQ(held->state(), HoldState::held);
+}
+
+TEST_F(LocalLockTest, DowngradedTwiceIsTheSame) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice);
+  EXPECT_TRUE(downgrade(alice, held));
+  EXPECT_TRUE(downgrade(alice, held));
+  EXPECT_EQ(alice.party.sent(Operation::downgrade), 1u);
+  const HoldPtr beside = hold(alice, reading());
+  EXPECT_TRUE(downgrade(alice, held)) << "it is not lost, though it is not alone";
+  EXPECT_TRUE(downgrade(alice, beside));
+}
+
+TEST_F(LocalLockTest, DowngradedAfterItsLossIsLost) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice);
+  revoke(Kind::rw, true);
+  EXPECT_EQ(downgrade(alice, held).code(), Errc::lost);
+  const HoldPtr next = hold(alice);
+  EXPECT_EQ(downgrade(alice, held).code(), Errc::lost);
+  EXPECT_EQ(next->mode(), Mode::exclusive);
+  EXPECT_TRUE(release(alice, next));
+  EXPECT_EQ(downgrade(alice, next).code(), Errc::lost);
+}
+
+TEST_F(LocalLockTest, DowngradedWithALostReplyIsDowngradedAllTheSame) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr held = hold(alice);
+  alice.party.faults->lose_next_reply(Operation::downgrade);
+  EXPECT_TRUE(downgrade(alice, held));
+  EXPECT_EQ(held->mode(), Mode::shared);
+  EXPECT_TRUE(acquire(bob, reading(0s)));
+}
+
+TEST_F(LocalLockTest, DowngradedByAStoreThatDoesNotAnswerIsAReaderAllTheSame) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice);
+  const auto reader = start_acquire(alice, reading());
+  alice.party.faults->refuse(true);
+  EXPECT_EQ(downgrade(alice, held).code(), Errc::store_unavailable);
+  EXPECT_EQ(held->mode(), Mode::shared) << "the answer may only have been lost";
+  EXPECT_FALSE(reader->has_value());
+  alice.party.faults->refuse(false);
+  EXPECT_TRUE(downgrade(alice, held)) << "it can be tried again";
+  pass(0s);
+  EXPECT_TRUE(got(reader));
+}
+
+// A thread that unlocks exclusively and then shared sends both without waiting.
+TEST_F(LocalLockTest, DowngradedAndReleasedBeforeTheAnswerIsNotPassedOnToAWriter) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr held = hold(alice);
+  const auto ours = start_acquire(alice), theirs = start_acquire(bob, reading());
+  alice.party.faults->delay_all(100ms);
+  const auto done = start_downgrade(alice, held);
+  EXPECT_TRUE(held->let_go());
+  alice.lock->send_release(held, nullptr);
+  pass(1s);
+  EXPECT_TRUE(done->has_value());
+  EXPECT_TRUE(got(ours) || got(theirs)) << "somebody has it";
+  const bool both =
+      got(ours) && got(ours)->state() == HoldState::held && got(theirs) && got(theirs)->state() == HoldState::held;
+  EXPECT_FALSE(both) << "a writer beside a reader";
+}
+
+TEST_F(LocalLockTest, DowngradedWithALostReplyAndReleasedIsNotPassedOnToAWriter) {
+  const House alice = library("alice"), bob = library("bob");
+  const HoldPtr held = hold(alice);
+  const auto ours = start_acquire(alice), theirs = start_acquire(bob, reading());
+  alice.party.faults->lose_next_reply(Operation::downgrade);
+  const auto done = start_downgrade(alice, held);
+  EXPECT_TRUE(held->let_go());
+  alice.lock->send_release(held, nullptr);
+  pass(10s);
+  EXPECT_TRUE(got(ours) || got(theirs)) << "somebody has it";
+  const bool both =
+      got(ours) && got(ours)->state() == HoldState::held && got(theirs) && got(theirs)->state() == HoldState::held;
+  EXPECT_FALSE(both) << "a writer beside a reader";
+}
+
+TEST_F(LocalLockTest, DowngradedOrNotAnUnknownOutcomeIsNotPassedOnToAWriter) {
+  const House alice = library("alice", {.passes = 64, .time = 1h}), bob = library("bob");
+  const HoldPtr held = hold(alice);
+  const auto ours = start_acquire(alice), theirs = start_acquire(bob, reading());
+  for (int i = 0; i < 100; ++i) alice.party.faults->lose_next_reply(Operation::downgrade);
+  EXPECT_EQ(downgrade(alice, held).code(), Errc::outcome_unknown);
+  EXPECT_TRUE(got(theirs)) << "the store has done it";
+  EXPECT_TRUE(release(alice, held));
+  pass(0s);
+  EXPECT_FALSE(got(ours)) << "a writer beside a reader";
+  EXPECT_TRUE(release(bob, got(theirs)));
+  EXPECT_TRUE(until([&] { return got(ours) != nullptr; }, lease));
+}
+
+// permits
+
+TEST_F(LocalLockTest, PermitsKeepTheirSlotsWhenTheyArePassedOn) {
+  const House alice = house("alice", {}, Kind::permits), bob = house("bob", {}, Kind::permits);
+  Request two = wish();
+  two.terms.permits = {2, 5};
+  const HoldPtr other = hold(bob, two), held = hold(alice, two);
+  EXPECT_EQ(held->slots(), (std::vector<std::uint32_t>{2, 3}));
+  const auto next = start_acquire(alice, two);
+  EXPECT_TRUE(release(alice, held));
+  ASSERT_TRUE(got(next));
+  EXPECT_EQ(got(next)->slots(), held->slots());
+  EXPECT_GT(got(next)->token(), held->token());
+  EXPECT_TRUE(release(bob, other));
+  EXPECT_TRUE(release(alice, got(next)));
+  EXPECT_EQ(hold(alice, two)->slots(), (std::vector<std::uint32_t>{0, 1})) << "a new claim has slots of its own";
+}
+
+TEST_F(LocalLockTest, PermitsOfAnotherNumberQueueUpForAClaimOfTheirOwn) {
+  const House alice = house("alice", {}, Kind::permits);
+  Request one = wish(), two = wish();
+  one.terms.permits = {1, 5};
+  two.terms.permits = {2, 5};
+  const HoldPtr held = hold(alice, one);
+  const auto next = start_acquire(alice, two);
+  EXPECT_TRUE(release(alice, held));
+  ASSERT_TRUE(got(next));
+  EXPECT_EQ(got(next)->slots(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_GT(got(next)->token().counter(), held->token().counter());
+}
+
+TEST_F(LocalLockTest, ACandidateShowsItsOwnValue) {
+  const House alice = house("alice", {.passes = 0}, Kind::election);
+  Request first = wish(), second = wish();
+  first.value = "one:80";
+  second.value = "two:80";
+  const HoldPtr held = hold(alice, first);
+  const auto next = start_acquire(alice, second);
+  EXPECT_EQ(view(Kind::election).holders.at(0).value, "one:80");
+  EXPECT_TRUE(release(alice, held));
+  ASSERT_TRUE(got(next));
+  EXPECT_EQ(view(Kind::election).holders.at(0).value, "two:80");
 }
 
 // closed

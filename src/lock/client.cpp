@@ -3,8 +3,9 @@
 #include "base/lock_name.hpp"
 #include "base/real_runtime.hpp"
 #include "base/url.hpp"
+#include "lock/access.hpp"
 #include "lock/client_core.hpp"
-#include "lock/mutex_core.hpp"
+#include "lock/lock_core.hpp"
 #include "store/default_store.hpp"
 #include "store/registry.hpp"
 
@@ -72,7 +73,23 @@ Result<Client> Client::open(ClientOptions options) {
 }
 
 Mutex Client::mutex(std::string_view name, LockOptions options) {
-  return lock::MutexCore::face(ClientCore::mutex(core_, name, options).value());
+  return lock::Access::make<Mutex>(ClientCore::lock(core_, Kind::mutex, name, options).value());
+}
+
+SharedMutex Client::shared_mutex(std::string_view name, LockOptions options) {
+  return lock::Access::make<SharedMutex>(ClientCore::lock(core_, Kind::rw, name, options).value());
+}
+
+Semaphore Client::semaphore(std::string_view name, std::uint32_t permits, LockOptions options) {
+  if (permits == 0 || permits > Semaphore::most_permits) {
+    throw Exception(Error{Errc::invalid_argument, "a semaphore has 1 to " + std::to_string(Semaphore::most_permits) +
+                                                      " permits, not " + std::to_string(permits)});
+  }
+  return lock::Access::make<Semaphore>(ClientCore::lock(core_, Kind::permits, name, options).value(), permits);
+}
+
+Election Client::election(std::string_view name, LockOptions options) {
+  return lock::Access::make<Election>(ClientCore::lock(core_, Kind::election, name, options).value());
 }
 
 Result<void> Client::check(const Sequencer& sequencer) {

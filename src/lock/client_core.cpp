@@ -2,7 +2,7 @@
 
 #include "base/host.hpp"
 #include "base/ids.hpp"
-#include "lock/mutex_core.hpp"
+#include "lock/lock_core.hpp"
 
 #include <fmt/format.h>
 #include <boost/asio/post.hpp>
@@ -50,7 +50,7 @@ Result<std::shared_ptr<ClientCore>> ClientCore::make(Runtime& runtime, std::shar
   const Duration timeout = options.timeout.value_or(default_timeout);
   if (timeout <= Duration::zero()) return Error{Errc::invalid_argument, "timeout must be above 0"};
   const Defaults defaults{options.lease, options.lock_delay, options.max_hold, options.label};
-  if (auto fits = make_request({}, defaults, scheme->capabilities()); !fits) return fits.error();
+  if (auto fits = make_request({}, {}, defaults, scheme->capabilities()); !fits) return fits.error();
   Owner owner;
   if (!options.anonymous) owner = base::this_process();
   auto context =
@@ -78,8 +78,8 @@ Result<store::Scheme*> ClientCore::find_scheme(std::string_view name) const {
                                                    known_schemes(*context_->store))};
 }
 
-Result<std::shared_ptr<MutexCore>> ClientCore::mutex(const std::shared_ptr<ClientCore>& self, std::string_view name,
-                                                     const LockOptions& options) {
+Result<std::shared_ptr<LockCore>> ClientCore::lock(const std::shared_ptr<ClientCore>& self, Kind kind,
+                                                   std::string_view name, const LockOptions& options) {
   if (auto usable = self->usable(); !usable) return usable.error();
   Result<base::LockName> checked = base::LockName::make(name);
   if (!checked) return checked.error();
@@ -87,12 +87,13 @@ Result<std::shared_ptr<MutexCore>> ClientCore::mutex(const std::shared_ptr<Clien
   if (!scheme) return scheme.error();
   const Defaults own{options.lease, options.lock_delay, options.max_hold, std::string(options.label)};
   const Defaults defaults = own.over(self->defaults_);
-  if (auto fits = make_request({}, defaults, (*scheme)->capabilities()); !fits) return fits.error();
+  if (auto has = check_kind(kind, (*scheme)->capabilities()); !has) return has.error();
+  if (auto fits = make_request({}, {}, defaults, (*scheme)->capabilities()); !fits) return fits.error();
 
-  const store::LockKey key{Kind::mutex, std::move(*checked)};
-  Result<std::shared_ptr<NamedLock>> lock = named_lock(self, key, {*scheme, make_bounds(options)});
+  const store::LockKey key{kind, std::move(*checked)};
+  Result<std::shared_ptr<NamedLock>> lock = named_lock(self, key, {*scheme, make_bounds(options), options.waiting});
   if (!lock) return lock.error();
-  return std::make_shared<MutexCore>(std::move(*lock), defaults);
+  return std::make_shared<LockCore>(std::move(*lock), defaults);
 }
 
 Result<std::shared_ptr<NamedLock>> ClientCore::named_lock(const std::shared_ptr<ClientCore>& self,
@@ -104,7 +105,7 @@ Result<std::shared_ptr<NamedLock>> ClientCore::named_lock(const std::shared_ptr<
   if (known) {
     if (known->agreed() == agreed) return known;
     return Error{Errc::invalid_argument, "another handle of " + key.name.quoted() +
-                                             " in this client has another scheme or other hand-off bounds"};
+                                             " in this client has another scheme, hand-off bound or waiting style"};
   }
   known = std::make_shared<NamedLock>(self, key, agreed);
   place = known;

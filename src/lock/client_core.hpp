@@ -19,13 +19,14 @@ using base::awaitable;
 using base::Deadline;
 using base::Runtime;
 
-class MutexCore;
+class LockCore;
 class NamedLock;
 
 /// What all handles of one lock in a client must agree on.
 struct LockAgreement {
   store::Scheme* scheme;
   local::PassBounds bounds;
+  WaitStyle waiting = WaitStyle::notified;
 
   friend bool operator==(const LockAgreement&, const LockAgreement&) = default;
 };
@@ -41,9 +42,13 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
   awaitable<Result<void>> connect();
 
-  /// A handle of the lock of that name. It keeps `self` alive. Errors: invalid_argument.
-  static Result<std::shared_ptr<MutexCore>> mutex(const std::shared_ptr<ClientCore>& self, std::string_view name,
-                                                  const LockOptions& options);
+  /// A handle of the lock of that kind and name. It keeps `self` alive. Errors: invalid_argument, unsupported.
+  static Result<std::shared_ptr<LockCore>> lock(const std::shared_ptr<ClientCore>& self, Kind kind,
+                                                std::string_view name, const LockOptions& options);
+  static Result<std::shared_ptr<LockCore>> mutex(const std::shared_ptr<ClientCore>& self, std::string_view name,
+                                                 const LockOptions& options) {
+    return lock(self, Kind::mutex, name, options);
+  }
 
   awaitable<Result<void>> check(Sequencer sequencer);
   awaitable<Result<LockView>> inspect(std::string name, Kind kind);

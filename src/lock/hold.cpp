@@ -22,7 +22,14 @@ Hold::~Hold() {
 }
 
 Token Hold::token() const noexcept { return core_ ? core_->hold().token() : Token{}; }
-Sequencer Hold::sequencer() const { return core_ ? core_->sequencer() : Sequencer{}; }
+Sequencer Hold::sequencer(std::size_t permit) const { return core_ ? core_->sequencer(permit) : Sequencer{}; }
+Mode Hold::mode() const noexcept { return core_ ? core_->hold().mode() : Mode::exclusive; }
+std::size_t Hold::permits() const noexcept { return core_ ? core_->hold().slots().size() : 0; }
+
+Result<void> Hold::downgrade() {
+  if (!core_) return Error{Errc::not_owner, "this hold is empty: it was moved away, or never granted"};
+  return core_->downgrade_blocking();
+}
 
 std::stop_token Hold::lost() const noexcept { return core_ ? core_->hold().lost() : std::stop_token{}; }
 

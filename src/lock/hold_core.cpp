@@ -4,11 +4,13 @@
 
 namespace pawl::lock {
 
-Sequencer HoldCore::sequencer() const {
+Sequencer HoldCore::sequencer(std::size_t permit) const {
   const store::LockKey& key = lock_->key();
   Sequencer sequencer;
   sequencer.store_id = lock_->client().store_id();
   sequencer.kind = key.kind;
+  sequencer.mode = hold_->mode();
+  if (permit < hold_->slots().size()) sequencer.slot = hold_->slots()[permit];
   sequencer.token = hold_->token();
   sequencer.name = key.name.bytes();
   return sequencer;
@@ -28,6 +30,17 @@ awaitable<Result<void>> HoldCore::release() {
   co_return co_await queue->release(hold_);
 }
 
+Result<std::shared_ptr<claim::Settlement>> HoldCore::begin_release() {
+  if (auto ours = let_go(); !ours) return ours.error();
+  const auto settlement = std::make_shared<claim::Settlement>(lock_->runtime());
+  queue_->send_release(hold_, settlement);
+  return settlement;
+}
+
+awaitable<Result<void>> HoldCore::settled(std::shared_ptr<claim::Settlement> settlement) {
+  return queue_->settled(std::move(settlement));
+}
+
 Result<void> HoldCore::release_blocking() {
   if (auto ours = let_go(); !ours) return ours;
   Runtime& runtime = lock_->runtime();
@@ -45,6 +58,34 @@ Result<void> HoldCore::release_blocking() {
       Runtime::Afterwards::may_wait);
   if (outcome) return *outcome;
   return runtime.block_on(begun ? queue_->settled(settlement) : queue_->release(hold_));
+}
+
+awaitable<Result<void>> HoldCore::downgrade() {
+  const auto lock = lock_;
+  const auto queue = queue_;
+  if (inert()) co_return Error{Errc::closed, "this hold belongs to the process before fork()"};
+  co_return co_await queue->downgrade(hold_);
+}
+
+Result<void> HoldCore::downgrade_blocking() {
+  if (inert()) return Error{Errc::closed, "this hold belongs to the process before fork()"};
+  return lock_->runtime().block_on(downgrade());
+}
+
+awaitable<void> HoldCore::finish_downgrade(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalLock> queue,
+                                           std::shared_ptr<local::LocalHold> hold) {
+  Result<void> done = co_await queue->downgrade(hold);
+  if (done || done.code() == Errc::lost) co_return;
+  const std::string message = "it could not be downgraded, others read when it is released: " + done.error().message;
+  lock->client().context().report(EventType::unfinished, lock->key(), {hold->token(), {}, message});
+}
+
+void HoldCore::send_downgrade() noexcept {
+  if (inert()) return;
+  Runtime& runtime = lock_->runtime();
+  runtime.send([lock = lock_, queue = queue_, hold = hold_] {
+    base::spawn(lock->runtime(), finish_downgrade(lock, queue, hold));
+  });
 }
 
 void HoldCore::send_release() noexcept {

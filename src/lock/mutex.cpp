@@ -1,12 +1,12 @@
 #include <pawl/mutex.hpp>
 
-#include "lock/mutex_core.hpp"
+#include "lock/lock_core.hpp"
 
 #include <utility>
 
 namespace pawl {
 
-Mutex::Mutex(std::shared_ptr<lock::MutexCore> core) noexcept : core_(std::move(core)) {}
+Mutex::Mutex(std::shared_ptr<lock::LockCore> core) noexcept : core_(std::move(core)) {}
 
 const std::string& Mutex::name() const noexcept { return core_->name(); }
 

@@ -13,8 +13,10 @@ NamedLock::~NamedLock() {
   if (!runtime().inert()) client_->forget(key());
 }
 
-std::shared_ptr<local::LocalLock> NamedLock::queue() {
-  const bool share = agreed_.bounds.passes > 0;
+std::shared_ptr<local::LocalLock> NamedLock::queue(const local::Request& request) {
+  const bool for_threads = key_.kind == Kind::mutex || key_.kind == Kind::rw;
+  const bool apart = shared_ && shared_->full_of_readers(request);
+  const bool share = for_threads && agreed_.bounds.passes > 0 && !apart;
   if (share && shared_) return shared_;
   auto queue = client_->make_queue(key_, agreed_);
   if (share) return shared_ = std::move(queue);
@@ -26,7 +28,15 @@ std::shared_ptr<local::LocalLock> NamedLock::queue() {
   return queue;
 }
 
+void NamedLock::wake_on_close(const std::shared_ptr<base::Wakeup>& wakeup) {
+  std::erase_if(wake_on_close_, [](const auto& weak) { return weak.expired(); });
+  wake_on_close_.push_back(wakeup);
+}
+
 void NamedLock::close() {
+  for (const auto& weak : wake_on_close_) {
+    if (const auto wakeup = weak.lock()) wakeup->notify();
+  }
   if (shared_) shared_->close();
   for (const auto& weak : own_) {
     if (const auto queue = weak.lock()) queue->close();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/wakeup.hpp"
 #include "lock/client_core.hpp"
 #include "lock/thread_holds.hpp"
 
@@ -25,8 +26,11 @@ class NamedLock {
   ThreadHolds& thread_holds() { return thread_holds_; }
 
   /// The queue for one more acquisition. All share one, unless nothing may be passed on: then each asks the store for
-  /// itself, so that the store alone decides who is next. On the executor only, like close().
-  std::shared_ptr<local::LocalLock> queue();
+  /// itself, so that the store alone decides who is next. So it is with permits and candidates, too, and with a reader
+  /// who cannot come in beside the others. On the executor only, like close().
+  std::shared_ptr<local::LocalLock> queue(const local::Request& request);
+  /// Notified by close(). On the executor only.
+  void wake_on_close(const std::shared_ptr<base::Wakeup>& wakeup);
   /// Waiters are told `closed`, holds are lost.
   void close();
 
@@ -42,6 +46,7 @@ class NamedLock {
   std::shared_ptr<local::LocalLock> shared_;               // on the executor only, like the next two
   std::vector<std::weak_ptr<local::LocalLock>> own_ = {};  // one for each acquisition
   std::size_t tidy_at_ = 16;
+  std::vector<std::weak_ptr<base::Wakeup>> wake_on_close_ = {};
 };
 
 }  // namespace pawl::lock

@@ -34,6 +34,7 @@ Result<void> check(const local::Request& request, const store::Capabilities& can
     return invalid("max_hold must be above 0; leave it unset for no bound");
   }
   if (request.label.size() > 256) return invalid("a label can have 256 bytes at the most");
+  if (request.value.size() > 4096) return invalid("a candidate's value can have 4096 bytes at the most");
   if (auto lease = check_lease(request.terms.lease, can); !lease) return lease;
   return check_lock_delay(request.terms.lock_delay, can);
 }
@@ -49,13 +50,24 @@ Defaults Defaults::over(const Defaults& below) const {
   return both;
 }
 
-Result<local::Request> make_request(const AcquireOptions& options, const Defaults& defaults,
+Result<void> check_kind(Kind kind, const store::Capabilities& can) {
+  const bool has = kind == Kind::mutex || (kind == Kind::rw && can.shared_mode) ||
+                   (kind == Kind::permits && can.permits) || (kind == Kind::election && can.election);
+  if (has) return {};
+  return Error{Errc::unsupported,
+               std::string(can.store) + "/" + std::string(can.scheme) + " has no " + std::string(to_string(kind))};
+}
+
+Result<local::Request> make_request(const AcquireOptions& options, const Wanted& wanted, const Defaults& defaults,
                                     const store::Capabilities& capabilities) {
   const Defaults own{options.lease, options.lock_delay, options.max_hold, std::string(options.label)};
   const Defaults all = own.over(defaults);
   local::Request request;
   request.terms.lease = all.lease.value_or(default_lease);
   request.terms.lock_delay = all.lock_delay.value_or(Duration::zero());
+  request.terms.mode = wanted.mode;
+  request.terms.permits = wanted.permits;
+  request.value = wanted.value;
   request.wait = options.wait;
   request.max_hold = all.max_hold;
   request.label = all.label;

@@ -25,8 +25,17 @@ struct Defaults {
   Defaults over(const Defaults& below) const;
 };
 
+/// What is wanted of a lock, beside its options.
+struct Wanted {
+  Mode mode = Mode::exclusive;
+  store::Claim::Permits permits = {};
+  std::string value = {};
+};
+
 /// Errors: invalid_argument and unsupported, with a sentence that names the option and what would be right.
-Result<local::Request> make_request(const AcquireOptions& options, const Defaults& defaults,
+Result<local::Request> make_request(const AcquireOptions& options, const Wanted& wanted, const Defaults& defaults,
                                     const store::Capabilities& capabilities);
+/// Has the scheme such locks?
+Result<void> check_kind(Kind kind, const store::Capabilities& capabilities);
 
 }  // namespace pawl::lock

@@ -33,28 +33,38 @@ thread_local HeldByThisThread held_by_this_thread;
 void remember_for_thread_exit(const std::shared_ptr<NamedLock>& lock) { held_by_this_thread.add(lock); }
 void forget_for_thread_exit(const NamedLock* lock) { held_by_this_thread.remove(lock); }
 
-ThreadHolds::Entry ThreadHolds::enter(std::uint64_t thread) {
+ThreadHolds::Entry ThreadHolds::enter(std::uint64_t thread, Mode mode) {
   const std::lock_guard lock(mutex_);
   const auto found = records_.find(thread);
   if (found == records_.end()) return Entry::first;
-  if (!found->second.hold.valid()) return Entry::lost;
-  ++found->second.count;
+  Record& record = found->second;
+  if (!record.hold.valid()) return Entry::lost;
+  if (mode == Mode::exclusive && record.exclusive == 0) return Entry::would_deadlock;
+  ++record.count(mode);
   return Entry::again;
 }
 
-void ThreadHolds::begin(std::uint64_t thread, Hold hold) {
+void ThreadHolds::begin(std::uint64_t thread, Mode mode, Hold hold) {
   const std::lock_guard lock(mutex_);
-  records_.emplace(thread, Record{std::move(hold)});
+  Record record{std::move(hold)};
+  record.count(mode) = 1;
+  records_.emplace(thread, std::move(record));
 }
 
-std::optional<Hold> ThreadHolds::leave(std::uint64_t thread, bool& inside) {
+ThreadHolds::Left ThreadHolds::leave(std::uint64_t thread, Mode mode) {
   const std::lock_guard lock(mutex_);
   const auto found = records_.find(thread);
-  inside = found != records_.end();
-  if (!inside || --found->second.count != 0) return std::nullopt;
-  std::optional<Hold> hold(std::move(found->second.hold));
-  records_.erase(found);
-  return hold;
+  if (found == records_.end() || found->second.count(mode) == 0) return {};
+  Record& record = found->second;
+  Left left{.was_inside = true};
+  if (--record.count(mode) != 0) return left;
+  if (record.exclusive == 0 && record.shared == 0) {
+    left.hold.emplace(std::move(record.hold));
+    records_.erase(found);
+  } else if (mode == Mode::exclusive) {
+    left.downgrade = &record.hold;  // stays where it is: only this thread takes it out
+  }
+  return left;
 }
 
 std::optional<Hold> ThreadHolds::take(std::uint64_t thread) {

@@ -19,6 +19,7 @@ struct Capabilities {
   bool knows_contention = false;  ///< tells a holder whether others wait
   bool shared_mode = false;
   bool permits = false;
+  bool election = false;
   bool lock_delay = false;
   bool revocable = false;         ///< ask-to-release reaches the holder
   bool survives_restart = false;  ///< holds and queue live on when the store restarts
@@ -27,7 +28,7 @@ struct Capabilities {
   Duration longest_lease = std::chrono::hours(24);
   std::string_view token_source = {};     ///< where the counter comes from
   std::string_view on_client_death = {};  ///< when the lock of a dead client becomes free
-  std::uint64_t most_waiters = 0;         ///< 0: as many as memory allows
+  std::uint64_t most_waiters = 0;         ///< 0: as many as fit into the store
 };
 
 }  // namespace pawl::store

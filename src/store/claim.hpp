@@ -7,11 +7,13 @@
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace pawl::store {
 
@@ -32,7 +34,15 @@ struct Claim {
   ClaimId id;
   SessionId session;
   LockKey key;
-  Mode mode = Mode::exclusive;
+  Mode mode = Mode::exclusive;  ///< shared: rw only
+  /// How many of how many, for permits; else 0. `of` must be the same for all, while anybody holds or waits.
+  struct Permits {
+    std::uint32_t wanted = 0;
+    std::uint32_t of = 0;
+
+    friend bool operator==(const Permits&, const Permits&) = default;
+  } permits = {};
+  std::string value = {};  ///< what a candidate stands for, for an election
   Duration lease = {};
   Duration lock_delay = {};
   bool may_queue = true;  ///< false: if it cannot be granted at once, nothing is left behind (try)
@@ -42,6 +52,7 @@ struct Claim {
 struct Granted {
   Token token;
   bool contended = false;  ///< others wait in the store's queue (only where Capabilities::knows_contention)
+  std::vector<std::uint32_t> slots = {};  ///< which permits
 };
 
 struct Waiting {
@@ -74,6 +85,20 @@ struct Standing {
   Token token = {};
   bool contended = false;
   bool release_requested = false;
+  std::vector<std::uint32_t> slots = {};
+};
+
+/// One leader of an election.
+struct Reign {
+  Leader leader = {};
+  bool after_nobody = false;  ///< for a while nobody led before it
+};
+
+/// Who has led an election, as far back as the store remembers.
+struct Succession {
+  std::vector<Reign> reigns = {};  ///< oldest first
+  bool vacant = true;              ///< nobody leads now
+  Duration look_again_in = std::chrono::milliseconds(50);
 };
 
 /// A word from the store to a claim. All of them are hints: each may be lost, late, or come twice, and the same news is
@@ -81,7 +106,7 @@ struct Standing {
 struct Notice {
   enum class What : std::uint8_t {
     look_again,         ///< to a waiter: claim again now
-    granted,            ///< to a waiter: the lock is yours, with this token
+    granted,            ///< to a waiter: the lock is yours, with this token; never for permits, whose slots it lacks
     contended,          ///< to a holder: others wait now
     release_requested,  ///< to a holder: somebody asks for the lock
     gone,               ///< to either: the claim was taken away (revoke --now)

@@ -39,6 +39,10 @@ class Scheme {
   /// What has become of this claim? Never creates, never changes.
   virtual awaitable<Result<Standing>> look(Claim claim, Deadline deadline) = 0;
 
+  /// From exclusive to shared, with the same token: readers who wait come in. `not_owner` unless the claim holds its
+  /// lock exclusively, or has been downgraded before.
+  virtual awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) = 0;
+
   /// The claim's label has changed: it is passed on inside its client. For people only.
   virtual awaitable<Result<void>> relabel(Claim claim, Deadline deadline) = 0;
 
@@ -50,6 +54,8 @@ class Scheme {
   /// For people: holders, waiters in order, ages. An unused lock gives an empty view.
   virtual awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) = 0;
   virtual awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) = 0;
+  /// Who has led that election since the leader with this token?
+  virtual awaitable<Result<Succession>> succession(LockKey key, Token after, Deadline deadline) = 0;
   /// Does a grant with this token stand? Compares epoch and counter; the sub is the client's own.
   virtual awaitable<Result<bool>> check(LockKey key, Token token, Deadline deadline) = 0;
   /// Ask that claim's holder to let go (`now` false), or take the claim away. False: no such claim.

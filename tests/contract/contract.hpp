@@ -42,6 +42,9 @@ class Contract : public ::testing::TestWithParam<Line> {
 
 inline constexpr Errc no_error{};
 
+/// Its holder was told.
+inline bool is_lost(const Hold& hold) { return hold.lost().stop_requested(); }
+
 inline std::string line_name(const ::testing::TestParamInfo<Line>& info) { return info.param.name; }
 
 }  // namespace pawl::contract

@@ -39,7 +39,7 @@ struct Room {
   std::atomic<int> met_somebody = 0;
 };
 
-awaitable<int> visit(std::shared_ptr<lock::MutexCore> mutex, Room& room, int times) {
+awaitable<int> visit(std::shared_ptr<lock::LockCore> mutex, Room& room, int times) {
   for (int i = 0; i < times; ++i) {
     const AcquireOptions options;
     Result<Hold> hold = co_await mutex->acquire(options, std::stop_token());

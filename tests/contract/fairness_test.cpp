@@ -36,7 +36,7 @@ class Turns {
   std::vector<std::string> order_;
 };
 
-using Mutex = std::shared_ptr<lock::MutexCore>;
+using Mutex = std::shared_ptr<lock::LockCore>;
 using Turn = Started<bool>;
 
 // Written down while the lock is held, so the list cannot lie about the order.

@@ -68,7 +68,7 @@ TEST_P(Fencing, AClientThatComesAfterLocalPassesGetsALargerToken) {
 
 namespace {
 
-awaitable<Token> hold_often(std::shared_ptr<lock::MutexCore> mutex, int times) {
+awaitable<Token> hold_often(std::shared_ptr<lock::LockCore> mutex, int times) {
   Token last;
   for (int i = 0; i < times; ++i) {
     const AcquireOptions options;

@@ -4,10 +4,12 @@
 #include "tests/contract/diary.hpp"
 
 #include <pawl/mutex.hpp>
+#include <pawl/shared_mutex.hpp>
 
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 namespace pawl::contract {
@@ -16,7 +18,7 @@ PAWL_BLOCKING_CONTRACT(LockableFace);
 
 namespace {
 
-Mutex face(const Actor& actor, std::string_view name) { return lock::MutexCore::face(actor.mutex(name)); }
+Mutex face(const Actor& actor, std::string_view name) { return lock::Access::make<Mutex>(actor.mutex(name)); }
 
 /// What another thread says.
 template <class Question>
@@ -246,6 +248,89 @@ TEST_P(LockableFace, BlockingInsideACallbackOfPawlWouldDeadlock) {
   world().expire(alice);
   EXPECT_TRUE(world().eventually([&] { return inside != no_error; }));
   EXPECT_EQ(inside, Errc::would_deadlock);
+}
+
+class SharedLockableFace : public Contract {
+ protected:
+  static SharedMutex face(const Actor& actor) { return lock::Access::make<SharedMutex>(actor.lock(Kind::rw, "job")); }
+  static bool another_reads(SharedMutex mutex) {
+    return ask_another_thread([&] {
+      const bool got = mutex.try_lock_shared();
+      if (got) mutex.unlock_shared();
+      return got;
+    });
+  }
+  static bool another_writes(SharedMutex mutex) {
+    return ask_another_thread([&] {
+      const bool got = mutex.try_lock();
+      if (got) mutex.unlock();
+      return got;
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Schemes, SharedLockableFace, ::testing::ValuesIn(blocking_schemes()), line_name);
+
+TEST_P(SharedLockableFace, TheStandardsSharedLockWorks) {
+  PAWL_NEEDS(shared_mode);
+  const Actor alice = world().client(), bob = world().client();
+  SharedMutex mutex = face(alice), bobs = face(bob);
+  {
+    const std::shared_lock reader(mutex);
+    EXPECT_TRUE(another_reads(mutex));
+    EXPECT_TRUE(another_reads(bobs));
+    EXPECT_FALSE(another_writes(bobs));
+    const std::shared_lock other(bobs, 10s);
+    EXPECT_TRUE(other.owns_lock());
+  }
+  const std::unique_lock writer(mutex);
+  EXPECT_FALSE(another_reads(mutex));
+  EXPECT_FALSE(bobs.try_lock_shared_for(1ms));
+}
+
+TEST_P(SharedLockableFace, AReaderWhoWantsToWriteIsRefused) {
+  PAWL_NEEDS(shared_mode);
+  SharedMutex mutex = face(world().client());
+  const std::shared_lock reader(mutex);
+  EXPECT_EQ(errc_of([&] { mutex.lock(); }), Errc::would_deadlock);
+  EXPECT_EQ(errc_of([&] { mutex.try_lock(); }), Errc::would_deadlock);
+  EXPECT_EQ(mutex.acquire().code(), Errc::would_deadlock);
+  EXPECT_EQ(mutex.acquire_shared().code(), Errc::would_deadlock);
+}
+
+TEST_P(SharedLockableFace, AThreadMayReadAgainAndAgain) {
+  PAWL_NEEDS(shared_mode);
+  const Actor alice = world().client();
+  SharedMutex mutex = face(alice);
+  mutex.lock_shared();
+  mutex.lock_shared();
+  mutex.unlock_shared();
+  EXPECT_FALSE(another_writes(mutex));
+  mutex.unlock_shared();
+  EXPECT_TRUE(another_writes(mutex));
+}
+
+TEST_P(SharedLockableFace, AWriterWhoReadsAndStopsWritingGoesOnReading) {
+  PAWL_NEEDS(shared_mode);
+  const Actor alice = world().client(), bob = world().client();
+  SharedMutex mutex = face(alice), bobs = face(bob);
+  mutex.lock();
+  mutex.lock_shared();
+  const Token token = mutex.this_thread_hold()->token();
+  EXPECT_FALSE(another_reads(bobs));
+  mutex.unlock();
+  EXPECT_TRUE(world().eventually([&] { return another_reads(bobs); }))
+      << "downgraded, which is sent and not waited for";
+  EXPECT_FALSE(another_writes(bobs));
+  EXPECT_EQ(mutex.this_thread_hold()->token(), token);
+  mutex.unlock_shared();
+  EXPECT_TRUE(another_writes(bobs));
+}
+
+TEST_P(SharedLockableFace, AThreadThatEndsReleasesWhatItShares) {
+  PAWL_NEEDS(shared_mode);
+  SharedMutex mutex = face(world().client());
+  std::thread([&] { mutex.lock_shared(); }).join();
+  EXPECT_TRUE(world().eventually([&] { return another_writes(mutex); }));
 }
 
 }  // namespace pawl::contract

@@ -14,8 +14,6 @@ namespace {
 
 using OnStop = std::stop_callback<std::function<void()>>;
 
-bool is_lost(const Hold& hold) { return hold.lost().stop_requested(); }
-
 }  // namespace
 
 TEST_P(Loss, WhoeverIsCutOffLosesItsHoldByItsOwnClock) {

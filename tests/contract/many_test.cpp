@@ -22,7 +22,7 @@ struct Served {
   std::vector<int> order = {};
 };
 
-awaitable<bool> be_served(std::shared_ptr<lock::MutexCore> mutex, Served& served, int who) {
+awaitable<bool> be_served(std::shared_ptr<lock::LockCore> mutex, Served& served, int who) {
   const AcquireOptions options;
   Result<Hold> hold = co_await mutex->acquire(options, std::stop_token());
   if (!hold) co_return false;

@@ -16,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, Options, ::testing::ValuesIn(all_schemes()), l
 
 namespace {
 
-Result<std::shared_ptr<lock::MutexCore>> mutex_of(const Actor& actor, LockOptions options) {
+Result<std::shared_ptr<lock::LockCore>> mutex_of(const Actor& actor, LockOptions options) {
   return lock::ClientCore::mutex(actor.core(), "job", options);
 }
 

@@ -11,7 +11,6 @@ PAWL_CONTRACT(Revoke);
 namespace {
 
 bool is_asked(const Hold& hold) { return hold.release_requested().stop_requested(); }
-bool is_lost(const Hold& hold) { return hold.lost().stop_requested(); }
 
 }  // namespace
 

@@ -1,7 +1,10 @@
 #include "tests/process/child.hpp"
 #include "tests/support/threads.hpp"
 
+#include <pawl/asio.hpp>
 #include <pawl/pawl.hpp>
+
+#include <boost/asio/use_future.hpp>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +75,9 @@ TEST_F(ForkTest, TheChildsHandlesAreInertAndTheParentKeepsTheLock) {
     if (client_.revoke("job").code() != Errc::closed) return 12;
     if (client_.close().code() != Errc::closed) return 13;
     if (inside.this_thread_hold() != nullptr) return 14;
+    if (async_acquire(job, {}, boost::asio::use_future).get().code() != Errc::closed) return 15;
+    if (async_release(*hold, boost::asio::use_future).get().code() != Errc::closed) return 16;
+    if (MultiLock{job, inside}.acquire().code() != Errc::closed) return 17;
     (void)client_.metrics();
     inside.unlock();
     Hold moved = std::move(*hold);

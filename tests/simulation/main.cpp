@@ -64,13 +64,15 @@ int play(const Wish& wish) {
       return 1;
     }
     sum.steps += outcome.steps;
-    sum.grants += outcome.grants;
+    sum.deeds += outcome.deeds;
     sum.lost += outcome.lost;
     sum.undone += outcome.undone;
     sum.local_passes += outcome.local_passes;
   }
   fmt::print("{} worlds, every promise kept: {} steps, {} grants, {} passed on locally, {} lost, {} undone\n",
-             wish.seeds, sum.steps, sum.grants, sum.local_passes, sum.lost, sum.undone);
+             wish.seeds, sum.steps, sum.deeds.grants, sum.local_passes, sum.lost, sum.undone);
+  fmt::print("among the grants {} shared, {} of permits, {} elections; {} downgrades\n", sum.deeds.shared,
+             sum.deeds.permits, sum.deeds.elected, sum.deeds.downgrades);
   return 0;
 }
 

@@ -1,5 +1,7 @@
 #include "tests/simulation/monitor.hpp"
 
+#include "lock/hold_core.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,18 +11,50 @@ namespace pawl::test {
 
 using namespace std::chrono_literals;
 
-void Monitor::granted(const base::SimProcess& process, const std::string& lock, const Hold& hold) {
-  ++grants_;
-  note(fmt::format("{} granted with token {}", lock, hold.token().to_string()));
-  Token& newest = newest_[lock];
-  if (hold.token() <= newest && !excused(process)) {
-    violated(fmt::format("token of {} did not grow: {} after {}", lock, hold.token().to_string(), newest.to_string()));
-  }
-  newest = std::max(newest, hold.token());
-  held_.push_back({&process, lock, &hold});
+void Monitor::granted(const base::SimProcess& process, const Wish& wish, const Hold& hold) {
+  const PlayedLock& lock = *wish.lock;
+  ++deeds_.grants;
+  if (hold.mode() == Mode::shared) ++deeds_.shared;
+  if (lock.kind == Kind::permits) ++deeds_.permits;
+  if (lock.kind == Kind::election) ++deeds_.elected;
+  Held held{.process = &process,
+            .hold = &hold,
+            .lock = &lock,
+            .token = hold.token(),
+            .slots = lock::HoldCore::behind(hold)->hold().slots(),
+            .value = wish.wanted.value,
+            .lock_delay = wish.options.lock_delay.value_or(0s),
+            .number = deeds_.grants,
+            .doubtful = excused(process)};
+  note(fmt::format("{} granted {} with token {}{}{}", lock.title(), to_string(hold.mode()), held.token.to_string(),
+                   held.slots.empty() ? "" : ", permits ", fmt::join(held.slots, ",")));
+  see(held);
+  complain(ledger(lock).granted(held, wish.wanted, world_.now()));
+  held_.push_back(std::move(held));
+}
+
+void Monitor::writes(const Hold& hold) {
+  Held& held = find(hold);
+  see(held);
+  complain(ledger(*held.lock).write(held, trusted(held), world_.now()));
+}
+
+void Monitor::downgrades(const Hold& hold) {
+  find(hold).downgrades = true;
+  if (hold.mode() == Mode::exclusive) ++deeds_.downgrades;
+}
+
+void Monitor::downgraded(const Hold& hold, const Result<void>& answer) {
+  Held& held = find(hold);
+  note(fmt::format("{} downgraded: {}", held.lock->title(), answer ? "done" : answer.error().to_string()));
+  held.downgrades = false;  // let it say itself what it is
+  if (hold.token() != held.token) violated("a downgrade has changed the token of " + held.lock->title());
+  if (answer.code() == Errc::lost && hold.valid() && trusted(held)) violated(held.lock->title() + " is not lost");
+  if (answer && hold.mode() != Mode::shared) violated(held.lock->title() + " is exclusive after its downgrade");
 }
 
 void Monitor::ended(const Hold& hold) {
+  see(find(hold));
   std::erase_if(held_, [&](const Held& held) { return held.hold == &hold; });
 }
 
@@ -32,52 +66,83 @@ bool Monitor::excused(const base::SimProcess& process) const {
 }
 
 void Monitor::crashed(const base::SimProcess& process) {
-  std::erase_if(held_, [&](const Held& held) { return held.process == &process; });
+  std::erase_if(held_, [&](Held& held) {
+    if (held.process != &process) return false;
+    see(held);
+    if (!held.failed && trusted(held)) ledger(*held.lock).failed(held);
+    return true;
+  });
+}
+
+Held& Monitor::find(const Hold& hold) {
+  return *std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.hold == &hold; });
+}
+
+Ledger& Monitor::ledger(const PlayedLock& lock) { return ledgers_.try_emplace(&lock, lock).first->second; }
+
+void Monitor::complain(Ledger::Complaint complaint) {
+  if (complaint) violated(std::move(*complaint));
+}
+
+void Monitor::see(Held& held) {
+  const Duration remaining = held.hold->remaining();
+  if (remaining > 0s) {
+    held.until = world_.now() + remaining;
+  } else if (!held.failed) {
+    held.failed = true;
+    held.until = std::min(held.until, world_.now());
+    if (trusted(held)) ledger(*held.lock).failed(held);
+  }
 }
 
 void Monitor::look() {
   if (violation_) return;
+  for (Held& held : held_) see(held);
   check_exclusion();
   check_loss_is_told();
   if (state_->requests() == requests_seen_) return;  // nothing was asked, nothing has moved
-  requests_seen_ = state_->requests();
-  check_order();
+  check_store();
+  requests_seen_ = state_->requests();  // our own visit is none of theirs
 }
 
 void Monitor::check_exclusion() {
+  const base::Time now = world_.now();
   for (auto one = held_.begin(); one != held_.end(); ++one) {
-    if (!one->hold->valid() || excused(*one->process)) continue;
+    if (!one->valid(now) || !trusted(*one)) continue;
     const auto other = std::find_if(one + 1, held_.end(), [&](const Held& held) {
-      return held.lock == one->lock && held.hold->valid() && !excused(*held.process);
+      return held.lock == one->lock && held.valid(now) && trusted(held) &&
+             exclude(held.lock->kind, {one->mode(), one->slots}, {held.mode(), held.slots});
     });
     if (other == held_.end()) continue;
-    violated(fmt::format("two holders of {}: {} for {} ms more, {} for {} ms more", one->lock,
-                         one->hold->token().to_string(), one->hold->remaining() / 1ms, other->hold->token().to_string(),
-                         other->hold->remaining() / 1ms));
+    violated(fmt::format("two holders of {}: {} {} for {} ms more, {} {} for {} ms more", one->lock->title(),
+                         to_string(one->mode()), one->token.to_string(), (one->until - now) / 1ms,
+                         to_string(other->mode()), other->token.to_string(), (other->until - now) / 1ms));
   }
 }
 
 void Monitor::check_loss_is_told() {
   for (Held& held : held_) {
-    if (held.hold->valid() || held.process->paused()) {
-      held.over_since.reset();
+    if (held.valid(world_.now()) || held.process->paused()) {
+      held.untold_since.reset();
       continue;
     }
     if (held.hold->lost().stop_requested()) continue;
-    if (!held.over_since) held.over_since = world_.now();
-    if (world_.now() - *held.over_since <= 100ms) continue;
-    violated(fmt::format("nobody told the holder of {} that it is lost", held.lock));
+    if (!held.untold_since) held.untold_since = world_.now();
+    if (world_.now() - *held.untold_since <= 100ms) continue;
+    violated(fmt::format("nobody told the holder of {} that it is lost", held.lock->title()));
   }
 }
 
-void Monitor::check_order() {
+void Monitor::check_store() {
   std::vector<LockView> views;
   {
     store::memory::MemoryState::Visit visit(*state_, reader_);
     views = visit.queue().list({}, visit.now());
   }
-  requests_seen_ = state_->requests();  // our own visit is none of theirs
   for (const LockView& view : views) check_order(view);
+  for (const Held& held : held_) {
+    if (held.valid(world_.now()) && trusted(held)) check_known(held, views);
+  }
 }
 
 void Monitor::check_order(const LockView& view) {
@@ -88,7 +153,26 @@ void Monitor::check_order(const LockView& view) {
   const bool ordered = std::is_sorted(line.begin(), line.end(), [&](const ClaimView* a, const ClaimView* b) {
     return arrivals_[a->claim] < arrivals_[b->claim];
   });
-  if (!ordered) violated(fmt::format("{} is not served in the order of arrival", view.name));
+  if (!ordered) {
+    violated(fmt::format("{} {} is not served in the order of arrival", to_string(view.kind), view.name));
+  }
+}
+
+void Monitor::check_known(const Held& held, const std::vector<LockView>& views) {
+  const ClaimView* known = nullptr;
+  for (const LockView& view : views) {
+    if (view.kind != held.lock->kind || view.name != held.lock->name) continue;
+    for (const ClaimView& holder : view.holders) {
+      if (holder.token == held.token.with_sub(0)) known = &holder;
+    }
+  }
+  if (known == nullptr) return violated(fmt::format("the store does not know a holder of {}", held.lock->title()));
+  if (known->mode == Mode::shared && held.mode() == Mode::exclusive) {
+    violated(fmt::format("{} is shared for the store, and exclusive for its holder", held.lock->title()));
+  }
+  if (known->value != held.value) {
+    violated(fmt::format("{} stands for \"{}\", not \"{}\"", held.lock->title(), known->value, held.value));
+  }
 }
 
 void Monitor::note(std::string line) {

@@ -1,11 +1,9 @@
 #pragma once
 
-#include "base/simulated_runtime.hpp"
 #include "store/memory/memory_state.hpp"
+#include "tests/simulation/ledger.hpp"
+#include "tests/simulation/simulation.hpp"
 
-#include <pawl/hold.hpp>
-
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -17,17 +15,25 @@
 namespace pawl::test {
 
 /// Watches a simulated world and says what was promised and not kept. Looks after every step:
-///   - no two holds of one lock have remaining() > 0 at the same time, whoever is paused or cut off;
-///   - every new hold has a larger token than the one before;
-///   - the store's queue is first come, first served;
-///   - a hold whose time is over is told so soon, unless its process does not run.
+///   - no two holds that exclude each other have remaining() > 0 at the same time, whoever is paused or cut off;
+///   - the store knows whoever has remaining() > 0, by its token, its mode and its value;
+///   - the store's queue is first come, first served: nobody holds who came after one that waits;
+///   - a hold whose time is over is told so soon, unless its process does not run;
+///   - and with every grant and every write, what Ledger says.
 class Monitor {
  public:
   Monitor(base::SimWorld& world, std::shared_ptr<store::memory::MemoryState> state, base::Runtime& reader)
       : world_(world), state_(std::move(state)), reader_(reader) {}
 
   /// A user has got it. The hold must stay where it is until ended().
-  void granted(const base::SimProcess& process, const std::string& lock, const Hold& hold);
+  void granted(const base::SimProcess& process, const Wish& wish, const Hold& hold);
+  /// The user goes through the resource's fence with it.
+  void writes(const Hold& hold);
+  /// The user asks for a downgrade: from now on it is content with a shared hold...
+  void downgrades(const Hold& hold);
+  /// ... and has got an answer.
+  void downgraded(const Hold& hold, const Result<void>& answer);
+  /// The user is about to let go of it.
   void ended(const Hold& hold);
   /// The store has broken its own word to that process: until then its holds may be wrong, and cannot know it.
   void excuse(const base::SimProcess& process, base::Time until);
@@ -39,30 +45,32 @@ class Monitor {
   void violated(std::string what);
   const std::optional<std::string>& violation() const { return violation_; }
   const std::deque<std::string>& story() const { return story_; }
-  std::uint64_t grants() const { return grants_; }
+  const Deeds& deeds() const { return deeds_; }
 
  private:
-  struct Held {
-    const base::SimProcess* process;
-    std::string lock;
-    const Hold* hold;
-    std::optional<base::Time> over_since = {};
-  };
   bool excused(const base::SimProcess& process) const;
+  /// What is true for its user must be true for all.
+  bool trusted(const Held& held) const { return !excused(*held.process); }
+  Held& find(const Hold& hold);
+  Ledger& ledger(const PlayedLock& lock);
+  void complain(Ledger::Complaint complaint);
+  void see(Held& held);
+
   void check_exclusion();
   void check_loss_is_told();
-  void check_order();
+  void check_store();
   void check_order(const LockView& view);
+  void check_known(const Held& held, const std::vector<LockView>& views);
 
   base::SimWorld& world_;
   const std::shared_ptr<store::memory::MemoryState> state_;
   base::Runtime& reader_;
   std::vector<Held> held_;
+  std::map<const PlayedLock*, Ledger> ledgers_;
   std::map<const base::SimProcess*, base::Time> excused_;
-  std::map<std::string, Token> newest_;
   std::map<std::string, std::uint64_t> arrivals_;  // of claims, by id
   std::uint64_t requests_seen_ = 0;
-  std::uint64_t grants_ = 0;
+  Deeds deeds_;
   std::optional<std::string> violation_;
   std::deque<std::string> story_;
 };

@@ -57,5 +57,42 @@ TEST_F(PlantedTest, TokenReused) {
   EXPECT_EQ(bob.look(next).token, token);
 }
 
+TEST_F(PlantedTest, ReaderBesideWriter) {
+  plant(Bug::reader_beside_writer);
+  Actor alice = actor("alice"), bob = actor("bob");
+  alice.claim(alice.write_wish("page")).value();
+  EXPECT_TRUE(granted(bob.claim(bob.read_wish("page"))));
+}
+
+TEST_F(PlantedTest, FittingOvertakes) {
+  plant(Bug::fitting_overtakes);
+  Actor alice = actor("alice"), bob = actor("bob"), carol = actor("carol");
+  alice.claim(alice.read_wish("page")).value();
+  EXPECT_TRUE(waiting(bob.claim(bob.write_wish("page"))));
+  EXPECT_TRUE(granted(carol.claim(carol.read_wish("page"))));
+}
+
+TEST_F(PlantedTest, SlotFreedTwice) {
+  plant(Bug::slot_freed_twice);
+  Actor alice = actor("alice", 3s), bob = actor("bob", 60s), carol = actor("carol", 60s);
+  Claim failing = alice.permits_wish("seats", 1, 1);
+  failing.lock_delay = 10s;
+  alice.claim(failing).value();
+  pass(3s);
+  EXPECT_TRUE(granted(bob.claim(bob.permits_wish("seats", 1, 1))));
+  pass(10s);
+  EXPECT_TRUE(granted(carol.claim(carol.permits_wish("seats", 1, 1))));
+}
+
+TEST_F(PlantedTest, DowngradeRequeues) {
+  plant(Bug::downgrade_requeues);
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.write_wish("page"), next = bob.write_wish("page");
+  alice.claim(held).value();
+  bob.claim(next).value();
+  EXPECT_TRUE(alice.downgrade(held));
+  EXPECT_TRUE(bob.holds(next));
+}
+
 }  // namespace
 }  // namespace pawl::test

@@ -28,18 +28,22 @@ std::string tell(const Outcome& outcome) {
 class Promises : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Promises, AreKeptInEveryWorld) {
-  std::uint64_t grants = 0;
+  Deeds deeds;
   std::uint64_t lost = 0;
   std::uint64_t undone = 0;
   for (std::uint64_t i = 0; i < seeds_per_shard; ++i) {
     const Outcome outcome = simulate(GetParam() * seeds_per_shard + i);
     ASSERT_FALSE(outcome.violation.has_value()) << *outcome.violation << "\n" << tell(outcome);
-    grants += outcome.grants;
+    deeds += outcome.deeds;
     lost += outcome.lost;
     undone += outcome.undone;
   }
   // A play in which nothing goes wrong proves nothing.
-  EXPECT_GT(grants, seeds_per_shard * 10);
+  EXPECT_GT(deeds.grants, seeds_per_shard * 10);
+  EXPECT_GT(deeds.shared, seeds_per_shard);
+  EXPECT_GT(deeds.permits, seeds_per_shard);
+  EXPECT_GT(deeds.elected, seeds_per_shard / 2);
+  EXPECT_GT(deeds.downgrades, seeds_per_shard / 4);
   EXPECT_GT(lost, seeds_per_shard);
   EXPECT_GT(undone, seeds_per_shard / 10);
 }

@@ -36,7 +36,9 @@ using store::memory::Census;
 using store::memory::MemoryState;
 using store::memory::MemoryStore;
 
-inline LockKey key(std::string_view name) { return {Kind::mutex, store::LockName::make(name).value()}; }
+inline LockKey key(std::string_view name, Kind kind = Kind::mutex) {
+  return {kind, store::LockName::make(name).value()};
+}
 
 inline std::optional<Granted> granted(const Result<ClaimState>& state) {
   if (!state || !std::holds_alternative<Granted>(*state)) return std::nullopt;
@@ -70,9 +72,20 @@ class Actor {
   }
 
   /// A new claim, watched.
-  Claim wish(std::string_view name) {
-    Claim claim{.id = process.make_id<store::ClaimId>(), .session = session, .key = key(name), .lease = lease_};
+  Claim wish(std::string_view name, Kind kind = Kind::mutex) {
+    Claim claim{.id = process.make_id<store::ClaimId>(), .session = session, .key = key(name, kind), .lease = lease_};
     scheme().watch(claim.id, [this](const Notice& notice) { told.push_back(notice); });
+    return claim;
+  }
+  Claim write_wish(std::string_view name) { return wish(name, Kind::rw); }
+  Claim read_wish(std::string_view name) {
+    Claim claim = wish(name, Kind::rw);
+    claim.mode = Mode::shared;
+    return claim;
+  }
+  Claim permits_wish(std::string_view name, std::uint32_t wanted, std::uint32_t of) {
+    Claim claim = wish(name, Kind::permits);
+    claim.permits = {wanted, of};
     return claim;
   }
 
@@ -81,11 +94,17 @@ class Actor {
     return run(scheme().withdraw(claim, how, soon())).value();
   }
   Standing look(const Claim& claim) { return run(scheme().look(claim, soon())).value(); }
-  LockView inspect(std::string_view name) { return run(scheme().inspect(key(name), soon())).value(); }
+  Result<void> downgrade(const Claim& claim) { return run(scheme().downgrade(claim, soon())); }
+  bool holds(const Claim& claim) { return look(claim).place == Standing::Place::held; }
+  LockView inspect(std::string_view name, Kind kind = Kind::mutex) {
+    return run(scheme().inspect(key(name, kind), soon())).value();
+  }
   std::vector<LockView> list(std::string_view prefix) {
     return run(scheme().list(std::string(prefix), soon())).value();
   }
-  bool check(std::string_view name, Token token) { return run(scheme().check(key(name), token, soon())).value(); }
+  bool check(std::string_view name, Token token, Kind kind = Kind::mutex) {
+    return run(scheme().check(key(name, kind), token, soon())).value();
+  }
   bool revoke(const Claim& claim, bool now) { return run(scheme().revoke(claim.key, claim.id, now, soon())).value(); }
   Result<store::Renewal> renew() { return run(store->renew(session, soon())); }
   std::uint64_t changes() { return renew().value().changes; }

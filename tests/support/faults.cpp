@@ -6,8 +6,8 @@ namespace pawl::test {
 
 std::string_view to_string(Operation operation) noexcept {
   static constexpr std::array<std::string_view, operation_count> names = {
-      "connect", "open_session", "renew",   "close_session", "claim", "withdraw",
-      "look",    "relabel",      "inspect", "list",          "check", "revoke"};
+      "connect",   "open_session", "renew",   "close_session", "claim", "withdraw", "look",
+      "downgrade", "relabel",      "inspect", "list",          "check", "revoke"};
   return names[static_cast<std::size_t>(operation)];
 }
 

@@ -22,13 +22,14 @@ enum class Operation : std::uint8_t {
   claim,
   withdraw,
   look,
+  downgrade,
   relabel,
   inspect,
   list,
   check,
   revoke,
 };
-inline constexpr std::size_t operation_count = 12;
+inline constexpr std::size_t operation_count = 13;
 
 std::string_view to_string(Operation) noexcept;
 

@@ -221,6 +221,10 @@ class FaultyStore::FaultyScheme final : public Scheme {
     return send<Standing>(Operation::look, deadline,
                           [inner = &inner_, claim](Deadline until) { return inner->look(claim, until); });
   }
+  awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) override {
+    return send<void>(Operation::downgrade, deadline,
+                      [inner = &inner_, claim](Deadline until) { return inner->downgrade(claim, until); });
+  }
   awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override {
     return send<void>(Operation::relabel, deadline,
                       [inner = &inner_, claim](Deadline until) { return inner->relabel(claim, until); });
@@ -228,6 +232,11 @@ class FaultyStore::FaultyScheme final : public Scheme {
   awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) override {
     return send<LockView>(Operation::inspect, deadline,
                           [inner = &inner_, key](Deadline until) { return inner->inspect(key, until); });
+  }
+  awaitable<Result<store::Succession>> succession(LockKey key, Token after, Deadline deadline) override {
+    return send<store::Succession>(Operation::inspect, deadline, [inner = &inner_, key, after](Deadline until) {
+      return inner->succession(key, after, until);
+    });
   }
   awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) override {
     return send<std::vector<LockView>>(

@@ -6,9 +6,9 @@
 
 namespace pawl::scene {
 
-StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::MutexCore>& mutex, AcquireOptions options,
-                          std::stop_token stop) {
-  return start(actor, mutex->acquire(options, std::move(stop)));
+StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::LockCore>& mutex, AcquireOptions options,
+                          std::stop_token stop, const lock::Wanted& wanted) {
+  return start(actor, mutex->acquire(options, std::move(stop), wanted));
 }
 
 StartedHold start_acquire(const Actor& actor, std::string_view name, AcquireOptions options, std::stop_token stop) {
@@ -38,8 +38,12 @@ Result<void> check(const Actor& actor, const Sequencer& sequencer) {
   return await(actor, actor.core()->check(sequencer));
 }
 
-Result<LockView> inspect(const Actor& actor, std::string_view name) {
-  return await(actor, actor.core()->inspect(std::string(name), Kind::mutex));
+Result<void> downgrade(const Actor& actor, Hold& hold) {
+  return await(actor, lock::HoldCore::behind(hold)->downgrade());
+}
+
+Result<LockView> inspect(const Actor& actor, std::string_view name, Kind kind) {
+  return await(actor, actor.core()->inspect(std::string(name), kind));
 }
 
 Result<std::vector<LockView>> list(const Actor& actor, std::string_view prefix) {

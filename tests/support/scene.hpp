@@ -2,7 +2,7 @@
 
 #include "lock/client_core.hpp"
 #include "lock/hold_core.hpp"
-#include "lock/mutex_core.hpp"
+#include "lock/lock_core.hpp"
 #include "tests/support/faulty_store.hpp"
 
 #include <chrono>
@@ -44,8 +44,11 @@ class Actor {
   /// How many requests of that sort it has sent.
   std::size_t sent(Operation operation) const { return faults_->count(operation); }
   /// Throws pawl::Exception.
-  std::shared_ptr<lock::MutexCore> mutex(std::string_view name, LockOptions options = {}) const {
-    return std::move(lock::ClientCore::mutex(core_, name, options)).value();
+  std::shared_ptr<lock::LockCore> mutex(std::string_view name, LockOptions options = {}) const {
+    return lock(Kind::mutex, name, options);
+  }
+  std::shared_ptr<lock::LockCore> lock(Kind kind, std::string_view name, LockOptions options = {}) const {
+    return std::move(lock::ClientCore::lock(core_, kind, name, options)).value();
   }
 
  private:
@@ -88,8 +91,8 @@ using StartedHold = Started<Result<Hold>>;
 StartedHold start_acquire(const Actor& actor, std::string_view name, AcquireOptions options = {},
                           std::stop_token stop = {});
 /// The same with options of the lock.
-StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::MutexCore>& mutex,
-                          AcquireOptions options = {}, std::stop_token stop = {});
+StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::LockCore>& mutex, AcquireOptions options = {},
+                          std::stop_token stop = {}, const lock::Wanted& wanted = {});
 Result<Hold> acquire(const Actor& actor, std::string_view name, AcquireOptions options = {}, std::stop_token stop = {});
 Result<Hold> try_acquire(const Actor& actor, std::string_view name, AcquireOptions options = {});
 /// Throws pawl::Exception when it is not granted.
@@ -100,7 +103,8 @@ Result<void> release(const Actor& actor, Hold& hold);
 Started<Result<void>> start_release(const Actor& actor, Hold& hold);
 
 Result<void> check(const Actor& actor, const Sequencer& sequencer);
-Result<LockView> inspect(const Actor& actor, std::string_view name);
+Result<void> downgrade(const Actor& actor, Hold& hold);
+Result<LockView> inspect(const Actor& actor, std::string_view name, Kind kind = Kind::mutex);
 Result<std::vector<LockView>> list(const Actor& actor, std::string_view prefix = {});
 Result<void> revoke(const Actor& actor, std::string_view name, RevokeOptions options = {});
 Result<void> close(const Actor& actor, Duration within = 5s);

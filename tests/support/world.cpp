@@ -68,7 +68,7 @@ void World::expire(const Actor& actor) {
   await(actor, end_sessions(store));
 }
 
-LockView World::view(std::string_view name) { return inspect(bystander(), name).value(); }
+LockView World::view(std::string_view name, Kind kind) { return inspect(bystander(), name, kind).value(); }
 
 std::vector<LockView> World::views(std::string_view prefix) { return list(bystander(), prefix).value(); }
 
@@ -82,8 +82,8 @@ bool World::ask_until(const std::function<bool()>& so) {
   return true;
 }
 
-bool World::queued(std::string_view name, std::size_t waiters) {
-  return ask_until([&] { return view(name).waiters.size() == waiters; });
+bool World::queued(std::string_view name, std::size_t waiters, Kind kind) {
+  return ask_until([&] { return view(name, kind).waiters.size() == waiters; });
 }
 
 void World::close_all() {

@@ -52,10 +52,10 @@ class World {
   void expire(const Actor& actor);
 
   /// What the store says, asked by a bystander past all faults.
-  LockView view(std::string_view name);
+  LockView view(std::string_view name, Kind kind = Kind::mutex);
   std::vector<LockView> views(std::string_view prefix = {});
   /// Waits until that many claims wait at the store.
-  bool queued(std::string_view name, std::size_t waiters);
+  bool queued(std::string_view name, std::size_t waiters, Kind kind = Kind::mutex);
 
   /// The end of the play: all faults off, all clients closed. What is still at the store then; empty: nothing.
   std::string left_behind();

@@ -3,6 +3,7 @@
 #include "store/file/tables.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace pawl::store::file {
 
@@ -24,13 +25,27 @@ void Tables::retire(ProcessKey process) {
 void Tables::leave(const std::string& key, ClaimId claim, std::uint64_t ticket, std::optional<Time> failed) {
   std::optional<Open> lock = find(key);
   if (!lock) return;
-  LockRecord& record = lock->record;
-  if (!record.holder || record.holder->id != claim) return leave_queue(*lock, ticket);
-  const Duration delay = failed ? record.holder->lock_delay : Duration::zero();
-  record.holder.reset();
-  if (delay == Duration::zero() && record.waiters == 0) return ledger_.erase_lock(key);  // free
-  if (failed && delay > Duration::zero()) shut(*lock, base::after(*failed, delay));
-  ledger_.put_lock(key, record);
+  const std::optional<ClaimRecord> holder = find_holder(lock->record, claim, ticket);
+  if (!holder) return leave_queue(*lock, ticket);
+  if (lock->record.holder) {
+    lock->record.holder.reset();
+    if (lock->record.key.kind == Kind::election) {
+      Chronicle chronicle = ledger_.chronicle(key);
+      chronicle.end(failed.value_or(now_));
+      ledger_.put_chronicle(key, chronicle);
+      ledger_.add_shut(key, base::after(now_, Chronicle::kept));  // then it may be forgotten
+    }
+  } else {
+    ledger_.erase_sharer(lock->record.number, ticket);
+    --lock->record.sharers;
+  }
+  if (failed && holder->lock_delay > Duration::zero()) {
+    haunt(*lock, *holder, *failed);
+  } else {
+    lock->record.free_slots(holder->slots);
+  }
+  if (!lock->record.in_use()) return ledger_.erase_lock(key);  // free
+  ledger_.put_lock(key, lock->record);
   unsettled_.push_back(key);
 }
 
@@ -39,18 +54,25 @@ void Tables::leave_queue(Open& lock, std::uint64_t ticket) {
   ledger_.erase_waiter(lock.record.number, ticket);
   if (lock.record.waiters > 0) --lock.record.waiters;
   ledger_.put_lock(lock.key, lock.record);
-  if (!lock.record.holder) unsettled_.push_back(lock.key);
+  unsettled_.push_back(lock.key);  // whoever is behind it may fit
   // It watched the process of the one who leaves, and must learn whom to watch now.
   if (behind) tell(*behind, {.what = Notice::What::look_again});
 }
 
-void Tables::shut(Open& lock, Time until) {
-  if (until <= now_) return;
-  lock.record.shut_until = until;
+void Tables::haunt(Open& lock, const ClaimRecord& holder, Time from) {
+  const Time until = base::after(from, holder.lock_delay);
+  if (until <= now_) return lock.record.free_slots(holder.slots);
+  lock.record.ghosts.push_back({until, holder.mode, holder.slots});
   ledger_.add_shut(lock.key, until);
-  // It waits for a holder that has gone; now it waits for the time.
-  const auto head = ledger_.first_waiter(lock.record.number);
-  if (head) tell(*head, {.what = Notice::What::look_again});
+}
+
+/// True: one has gone.
+bool Tables::exorcise(LockRecord& lock) const {
+  return std::erase_if(lock.ghosts, [&](const Ghost& ghost) {
+           if (ghost.until > now_) return false;
+           lock.free_slots(ghost.slots);
+           return true;
+         }) > 0;
 }
 
 void Tables::settle() {
@@ -63,23 +85,45 @@ void Tables::settle() {
 
 void Tables::settle_one(const std::string& key) {
   std::optional<Open> lock = find(key);
-  if (!lock || lock->record.holder || lock->record.shut_until > now_) return;
-  const auto head = ledger_.first_waiter(lock->record.number);
-  if (!head) return ledger_.erase_lock(key);
-  const auto session = ledger_.session(head->session);
-  if (!session) return leave_queue(*lock, head->ticket);  // never: a session takes its claims along
-  if (!roll_.alive(session->process)) {
-    retire(session->process);
-    unsettled_.push_back(key);
-    return;
+  if (!lock) return forget_election(key);
+  LockRecord& record = lock->record;
+  bool changed = exorcise(record);
+  bool granted_one = false;
+  auto head = ledger_.first_waiter(record.number);
+  for (; head && fits(record, *head); head = ledger_.first_waiter(record.number)) {
+    const auto session = ledger_.session(head->session);
+    if (session && !roll_.alive(session->process)) {
+      ledger_.put_lock(key, record);
+      retire(session->process);
+      unsettled_.push_back(key);
+      return;
+    }
+    ledger_.erase_waiter(record.number, head->ticket);
+    if (record.waiters > 0) --record.waiters;
+    changed = true;
+    if (!session) continue;  // never: a session takes its claims along
+    granted_one = true;
+    const auto granted = grant(record, *head);
+    if (!granted) return;  // out of tokens: all of this is undone
+    tell_granted(record, *granted);
   }
-  ledger_.erase_waiter(lock->record.number, head->ticket);
-  if (lock->record.waiters > 0) --lock->record.waiters;
-  grant(lock->record, *head);
-  ledger_.put_lock(key, lock->record);
-  if (!lock->record.holder) return;  // out of tokens: all of this is undone
-  tell(*lock->record.holder,
-       {.what = Notice::What::granted, .grant = {lock->record.holder->token, lock->record.waiters > 0}});
+  if (!record.in_use()) return ledger_.erase_lock(key);
+  if (changed) ledger_.put_lock(key, record);
+  // It waited for a holder that has gone; now it waits for the time. Or for several holders: it must learn whom to watch.
+  const bool news = !record.ghosts.empty() || (granted_one && record.sharers > 0);
+  if (head && news) tell(*head, {.what = Notice::What::look_again});
+}
+
+void Tables::forget_election(const std::string& key) {
+  if (is_election(key) && ledger_.chronicle(key).stale(now_)) ledger_.erase_chronicle(key);
+}
+
+void Tables::tell_granted(const LockRecord& lock, const ClaimRecord& holder) {
+  Notice notice{.what = Notice::What::look_again};  // a letter has no room for slots
+  if (lock.key.kind != Kind::permits) {
+    notice = {.what = Notice::What::granted, .grant = {holder.token, lock.waiters > 0}};
+  }
+  tell(holder, notice);
 }
 
 void Tables::tell(const ClaimRecord& claim, Notice notice) {

@@ -13,6 +13,8 @@ Key counters_key() { return Key('k'); }
 Key session_key(SessionId id) { return Key('s').id(id); }
 Key process_key(ProcessKey process, SessionId session) { return Key('y').number(process).id(session); }
 Key lock_record_key(std::string_view lock) { return Key('l').text(lock); }
+Key chronicle_key(std::string_view lock) { return Key('n').text(lock); }
+Key sharer_key(std::uint64_t lock, std::uint64_t ticket) { return Key('m').number(lock).number(ticket); }
 Key waiter_key(std::uint64_t lock, std::uint64_t ticket) { return Key('q').number(lock).number(ticket); }
 Key queue_prefix(std::uint64_t lock) { return Key('q').number(lock); }
 /// Just behind its session: what is written together lies on one page.
@@ -107,6 +109,17 @@ void Ledger::erase_lock(std::string_view key) { transaction_.erase(lock_record_k
 
 void Ledger::add_shut(std::string_view key, Time until) { add_end(end_key(until, key), until); }
 
+Chronicle Ledger::chronicle(std::string_view key) {
+  const auto bytes = transaction_.get(chronicle_key(key));
+  return bytes ? unpack_chronicle(*bytes) : Chronicle();
+}
+
+void Ledger::put_chronicle(std::string_view key, const Chronicle& chronicle) {
+  transaction_.put(chronicle_key(key), pack(chronicle));
+}
+
+void Ledger::erase_chronicle(std::string_view key) { transaction_.erase(chronicle_key(key)); }
+
 void Ledger::for_each_lock(const std::function<void(const LockRecord&)>& see) {
   const Key prefix('l');
   auto entry = transaction_.first(prefix);
@@ -115,6 +128,27 @@ void Ledger::for_each_lock(const std::function<void(const LockRecord&)>& see) {
     see(LockRecord::unpack(entry->value));
     entry = transaction_.after(key, prefix.view());
   }
+}
+
+std::optional<ClaimRecord> Ledger::sharer(std::uint64_t lock, std::uint64_t ticket) {
+  const auto bytes = transaction_.get(sharer_key(lock, ticket));
+  if (!bytes) return std::nullopt;
+  return unpack_claim(*bytes);
+}
+
+void Ledger::put_sharer(std::uint64_t lock, const ClaimRecord& record) {
+  transaction_.put(sharer_key(lock, record.ticket), pack(record));
+}
+
+void Ledger::erase_sharer(std::uint64_t lock, std::uint64_t ticket) { transaction_.erase(sharer_key(lock, ticket)); }
+
+std::vector<ClaimRecord> Ledger::sharers(std::uint64_t lock) {
+  std::vector<ClaimRecord> all;
+  const Key prefix = Key('m').number(lock);
+  for (auto entry = transaction_.first(prefix); entry; entry = transaction_.after(copy_of(entry->key), prefix.view())) {
+    all.push_back(unpack_claim(entry->value));
+  }
+  return all;
 }
 
 std::optional<ClaimRecord> Ledger::waiter(std::uint64_t lock, std::uint64_t ticket) {

@@ -39,8 +39,18 @@ class Ledger {
   void erase_lock(std::string_view key);
   /// The lock's delay ends then.
   void add_shut(std::string_view key, Time until);
+  /// Of an election, whose lock need not be in use.
+  Chronicle chronicle(std::string_view key);
+  void put_chronicle(std::string_view key, const Chronicle& chronicle);
+  void erase_chronicle(std::string_view key);
   /// Calls `see` for every lock.
   void for_each_lock(const std::function<void(const LockRecord&)>& see);
+
+  std::optional<ClaimRecord> sharer(std::uint64_t lock, std::uint64_t ticket);
+  void put_sharer(std::uint64_t lock, const ClaimRecord& record);
+  void erase_sharer(std::uint64_t lock, std::uint64_t ticket);
+  /// In the order in which they came.
+  std::vector<ClaimRecord> sharers(std::uint64_t lock);
 
   std::optional<ClaimRecord> waiter(std::uint64_t lock, std::uint64_t ticket);
   void put_waiter(std::uint64_t lock, const ClaimRecord& record);

@@ -69,10 +69,13 @@ void Listener::read_mail() {
   if (std::exchange(lost_letters_, lost) != lost) environment_->wake_all();
 }
 
-void Listener::watch(ProcessKey process, ClaimId claim) {
-  if (process == environment_->process()) return;
-  behind_[claim] = process;
-  if (watched_.contains(process)) return;
+void Listener::watch(const std::set<ProcessKey>& processes, ClaimId claim) {
+  behind_[claim] = processes;
+  for (const ProcessKey process : processes) watch(process);
+}
+
+void Listener::watch(ProcessKey process) {
+  if (process == environment_->process() || watched_.contains(process)) return;
   const auto owner = environment_->gate().owner(process);
   Fd fd = owner && owner->pid > 0 ? open_process(owner->pid) : Fd();
   // The lock is looked at again: if it is still held, the descriptor is that process and not one that reuses its pid.
@@ -107,11 +110,11 @@ awaitable<void> Listener::bury(ProcessKey process) {
   // Whoever claims next would do it as well, and the lease ends in any case.
   [[maybe_unused]] auto buried = co_await visit(environment_, runtime_, work, deadline);
   // It may have released, and died before it could tell the next one.
-  for (const auto& [claim, ahead] : std::exchange(behind_, {})) {
-    if (ahead == process) {
+  for (auto& [claim, ahead] : std::exchange(behind_, {})) {
+    if (ahead.contains(process)) {
       environment_->deliver(claim, {.what = Notice::What::look_again});
     } else {
-      behind_.emplace(claim, ahead);
+      behind_.emplace(claim, std::move(ahead));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -24,9 +25,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   ~Listener();
 
   std::uint64_t mailbox() const { return number_; }
-  /// That claim waits just behind that process: its death frees what it held at once, and the claim looks again.
-  /// A process is watched once, however many wait behind it, and until it dies.
-  void watch(ProcessKey process, ClaimId claim);
+  /// That claim waits just behind these processes: the death of one frees what it held at once, and the claim looks
+  /// again. A process is watched once, however many wait behind it, and until it dies.
+  void watch(const std::set<ProcessKey>& processes, ClaimId claim);
   /// The claim does not wait any more.
   void forget(ClaimId claim) { behind_.erase(claim); }
 
@@ -36,6 +37,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   Result<void> listen();
   void wait_for_mail();
   void read_mail();
+  void watch(ProcessKey process);
   void wait_for_death(ProcessKey process, Descriptor& descriptor);
   void died(ProcessKey process);
   awaitable<void> bury(ProcessKey process);
@@ -46,7 +48,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   const std::string name_;
   std::unique_ptr<Descriptor> mailbox_;
   std::map<ProcessKey, std::unique_ptr<Descriptor>> watched_;
-  std::unordered_map<ClaimId, ProcessKey> behind_;
+  std::unordered_map<ClaimId, std::set<ProcessKey>> behind_;
   std::uint32_t lost_letters_ = 0;
 };
 

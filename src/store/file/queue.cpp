@@ -12,6 +12,9 @@ constexpr Capabilities Queue::declared = {
     .fair = true,
     .wakes_waiters = true,
     .knows_contention = true,
+    .shared_mode = true,
+    .permits = true,
+    .election = true,
     .lock_delay = true,
     .revocable = true,
     .shortest_lease = std::chrono::milliseconds(100),
@@ -50,7 +53,9 @@ awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline deadline) {
 
 Result<ClaimState> Queue::conclude(const Claim& claim, Result<Answer> answer) {
   if (!answer) return answer.error();
-  if (answer->just_ahead && connection_->environment()) connection_->listener().watch(*answer->just_ahead, claim.id);
+  if (!answer->just_ahead.empty() && connection_->environment()) {
+    connection_->listener().watch(answer->just_ahead, claim.id);
+  }
   return std::move(answer->state);
 }
 
@@ -72,6 +77,12 @@ awaitable<Result<Withdrawn>> Queue::withdraw(Claim claim, Withdrawal how, Deadli
 awaitable<Result<Standing>> Queue::look(Claim claim, Deadline deadline) {
   const Connection::Work<Standing> work = [claim](Tables& tables) -> Result<Standing> { return tables.look(claim); };
   Result<Standing> answer = co_await connection_->visit(work, deadline);
+  co_return answer;
+}
+
+awaitable<Result<void>> Queue::downgrade(Claim claim, Deadline deadline) {
+  const Connection::Work<void> work = [claim](Tables& tables) { return tables.downgrade(claim); };
+  Result<void> answer = co_await connection_->visit(work, deadline);
   co_return answer;
 }
 
@@ -104,6 +115,16 @@ awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline deadline) {
   if (!ready) co_return ready.error();
   const Connection::Work<LockView> work = [key](Tables& tables) -> Result<LockView> { return tables.inspect(key); };
   Result<LockView> answer = co_await connection_->visit(work, deadline);
+  co_return answer;
+}
+
+awaitable<Result<Succession>> Queue::succession(LockKey key, Token after, Deadline deadline) {
+  Result<void> ready = co_await connection_->connect(deadline);
+  if (!ready) co_return ready.error();
+  const Connection::Work<Succession> work = [key, after](Tables& tables) -> Result<Succession> {
+    return tables.succession(key, after);
+  };
+  Result<Succession> answer = co_await connection_->visit(work, deadline);
   co_return answer;
 }
 

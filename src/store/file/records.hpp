@@ -1,21 +1,26 @@
 #pragma once
 
 #include "base/time.hpp"
+#include "store/chronicle.hpp"
 #include "store/claim.hpp"
 #include "store/file/gate.hpp"
+#include "store/rules.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-/// What stands in the lock database, layout 1. Numbers are the machine's own: the database never leaves it.
+/// What stands in the lock database, layout 2. Numbers are the machine's own: the database never leaves it.
 ///
 /// | key                                | record      | for                                         |
 /// |------------------------------------|-------------|---------------------------------------------|
 /// | d time s session, d time l lock    | -           | what ends next: a lease, a lock-delay       |
 /// | k                                  | Counters    | the whole folder                            |
-/// | l lock                             | LockRecord  | a lock in use, with its holder              |
+/// | l lock                             | LockRecord  | a lock in use, with its exclusive holder    |
+/// | m lock-number ticket               | ClaimRecord | a holder beside others: shared, or permits  |
+/// | n lock                             | Chronicle   | who has led an election                     |
 /// | q lock-number ticket               | ClaimRecord | a waiter                                    |
 /// | s session                          | SessionRecord |                                           |
 /// | s session claim                    | Place of a claim, or its tombstone | idempotence, end of a session |
@@ -26,6 +31,7 @@ using base::Time;
 
 /// The key of a lock behind its table's letter: kind, and the name as far as it fits.
 std::string lock_key(const LockKey& key);
+bool is_election(std::string_view lock_key);
 
 struct Counters {
   std::uint64_t epoch = 0;
@@ -64,19 +70,31 @@ struct ClaimRecord {
   Token token = {};  ///< while it holds
   Mode mode = Mode::exclusive;
   bool release_requested = false;
-  std::uint32_t slot = 0;  ///< for permits
+  std::uint32_t permits = 0;  ///< how many it wants
+  Slots slots = {};           ///< which ones it has
   std::string label = {};
+  std::string value = {};  ///< of a candidate
 };
 
 std::string pack(const ClaimRecord& record);
 ClaimRecord unpack_claim(std::string_view bytes);
 
+std::string pack(const Chronicle& chronicle);
+Chronicle unpack_chronicle(std::string_view bytes);
+
 struct LockRecord {
   LockKey key;
   std::uint64_t number = 0;
   std::uint64_t waiters = 0;
-  Time shut_until = {};  ///< the lock-delay of its last holder
-  std::optional<ClaimRecord> holder = {};
+  std::uint64_t sharers = 0;     ///< holders beside each other
+  std::uint32_t permits = 0;     ///< that there are
+  std::vector<bool> taken = {};  ///< which of them are, by holders and ghosts
+  std::vector<Ghost> ghosts = {};
+  std::optional<ClaimRecord> holder = {};  ///< the exclusive one
+
+  bool in_use() const { return holder || sharers > 0 || waiters > 0 || !ghosts.empty(); }
+  Slots take_slots(std::uint32_t number);
+  void free_slots(const Slots& slots);
 
   std::string pack() const;
   static LockRecord unpack(std::string_view bytes);

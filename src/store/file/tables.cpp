@@ -54,11 +54,10 @@ void Tables::bury_the_dead() {
 }
 
 Result<ClaimState> Tables::claim(const Claim& claim) {
-  just_ahead_.reset();
+  just_ahead_.clear();
   if (!ledger_.has_session(claim.session)) {
     return Error{Errc::lost, "lock " + claim.key.name.quoted() + ": the session of this claim has ended"};
   }
-  if (claim.mode != Mode::exclusive) return Error{Errc::unsupported, "the file store's queue has no shared mode yet"};
   const std::string key = lock_key(claim.key);
   const std::optional<ClaimPlace> place = ledger_.place(claim.session, claim.id);
   if (place && place->tombstone) {
@@ -69,50 +68,135 @@ Result<ClaimState> Tables::claim(const Claim& claim) {
     return Error{Errc::invalid_argument, "claim " + to_string(claim.id) + " is another lock's"};
   }
   if (place) return state(claim, key, place->ticket);
-  std::optional<Open> taken = find_in_use(key);
-  if (!taken) return ClaimState{hold(claim, key)};
-  if (!claim.may_queue) return ClaimState{waiting(claim, taken->record, nullptr)};
-  return state(claim, key, join(claim, *taken));
-}
-
-Granted Tables::hold(const Claim& claim, const std::string& key) {
-  LockRecord lock{.key = claim.key, .number = ++counters().last_lock};
-  grant(lock, make_record(claim));
-  if (!lock.holder) return {};  // out of tokens: all of this is undone
-  ledger_.put_lock(key, lock);
-  ledger_.put_place(claim.session, claim.id, {.lock = key});
-  return {lock.holder->token, false};
-}
-
-std::uint64_t Tables::join(const Claim& claim, Open& taken) {
-  LockRecord& lock = taken.record;
+  std::optional<Open> taken = find_in_use(key, claim);
+  const auto agreed = taken ? std::optional(taken->record.permits) : std::nullopt;
+  if (auto sound = check_sound(claim, agreed); !sound) return sound.error();
+  if (!taken) {
+    taken = Open{key, {.key = claim.key, .number = ++counters().last_lock, .permits = claim.permits.of}};
+    taken->record.taken.resize(claim.permits.of);
+  }
   ClaimRecord record = make_record(claim);
-  record.ticket = ++counters().last_ticket;
-  ledger_.put_waiter(lock.number, record);
-  ledger_.put_place(claim.session, claim.id, {.ticket = record.ticket, .lock = taken.key});
+  if (taken->record.waiters == 0 && fits(taken->record, record)) return ClaimState{hold(std::move(record), *taken)};
+  if (!claim.may_queue) return ClaimState{waiting(claim, taken->record, holders(taken->record), true)};
+  return state(claim, key, join(std::move(record), *taken));
+}
+
+bool Tables::fits(const LockRecord& lock, const ClaimRecord& claim) {
+  Occupied occupied;
+  occupied.by_anybody = lock.holder || lock.sharers > 0 || !lock.ghosts.empty();
+  occupied.by_exclusive = lock.holder || std::any_of(lock.ghosts.begin(), lock.ghosts.end(),
+                                                     [](const Ghost& ghost) { return ghost.mode == Mode::exclusive; });
+  occupied.free_permits = static_cast<std::uint32_t>(std::count(lock.taken.begin(), lock.taken.end(), false));
+  return store::fits(lock.key.kind, claim.mode, claim.permits, occupied);
+}
+
+Granted Tables::hold(ClaimRecord claim, Open& lock) {
+  const auto granted = grant(lock.record, std::move(claim));
+  if (!granted) return {};  // out of tokens: all of this is undone
+  ledger_.put_lock(lock.key, lock.record);
+  ledger_.put_place(granted->session, granted->id, {.ticket = granted->ticket, .lock = lock.key});
+  return {granted->token, false, granted->slots};
+}
+
+std::uint64_t Tables::join(ClaimRecord claim, Open& taken) {
+  LockRecord& lock = taken.record;
+  claim.ticket = ++counters().last_ticket;
+  ledger_.put_waiter(lock.number, claim);
+  ledger_.put_place(claim.session, claim.id, {.ticket = claim.ticket, .lock = taken.key});
   ++lock.waiters;
   ledger_.put_lock(taken.key, lock);
-  if (lock.waiters == 1 && lock.holder) {
-    tell(*lock.holder, {.what = Notice::What::contended, .grant = {lock.holder->token, true}});
+  if (lock.waiters > 1) return claim.ticket;
+  for (const ClaimRecord& holder : holders(lock)) {
+    tell(holder, {.what = Notice::What::contended, .grant = {holder.token, true}});
   }
-  return record.ticket;
+  return claim.ticket;
+}
+
+std::vector<ClaimRecord> Tables::holders(const LockRecord& lock) {
+  if (lock.holder) return {*lock.holder};
+  return lock.sharers > 0 ? ledger_.sharers(lock.number) : std::vector<ClaimRecord>();
+}
+
+std::optional<ClaimRecord> Tables::find_holder(const LockRecord& lock, ClaimId claim) {
+  for (const ClaimRecord& holder : holders(lock)) {
+    if (holder.id == claim) return holder;
+  }
+  return std::nullopt;
+}
+
+/// Of a claim whose place is known: without looking at all of them.
+std::optional<ClaimRecord> Tables::find_holder(const LockRecord& lock, ClaimId claim, std::uint64_t ticket) {
+  if (lock.holder) return lock.holder->id == claim ? lock.holder : std::nullopt;
+  return lock.sharers > 0 && ticket > 0 ? ledger_.sharer(lock.number, ticket) : std::nullopt;
+}
+
+void Tables::put_holder(Open& lock, const ClaimRecord& holder) {
+  if (lock.record.holder) {
+    lock.record.holder = holder;
+    ledger_.put_lock(lock.key, lock.record);
+  } else {
+    ledger_.put_sharer(lock.record.number, holder);
+  }
 }
 
 ClaimRecord Tables::make_record(const Claim& claim) const {
   ClaimRecord record{.id = claim.id, .session = claim.session, .since = now_, .lease = claim.lease};
   record.lock_delay = claim.lock_delay;
   record.mode = claim.mode;
+  record.permits = claim.permits.wanted;
   record.label = claim.label;
+  record.value = claim.value;
   return record;
 }
 
-void Tables::grant(LockRecord& lock, ClaimRecord claim) {
+/// Nothing: out of tokens. The lock's record is not written yet.
+std::optional<ClaimRecord> Tables::grant(LockRecord& lock, ClaimRecord claim) {
   Counters& counters = this->counters();
-  if (counters.last_token >= counters.reserved) return ledger_.transaction().fail(Transaction::out_of_tokens);
+  if (counters.last_token >= counters.reserved) {
+    ledger_.transaction().fail(Transaction::out_of_tokens);
+    return std::nullopt;
+  }
   claim.token = Token(counters.epoch, ++counters.last_token);
   claim.since = now_;
   claim.release_requested = false;
-  lock.holder = std::move(claim);
+  const bool beside_others = claim.mode == Mode::shared || lock.key.kind == Kind::permits;
+  if (beside_others) {
+    share(lock, claim);
+  } else {
+    lock.holder = claim;
+  }
+  if (lock.key.kind == Kind::election) {
+    Chronicle chronicle = ledger_.chronicle(lock_key(lock.key));
+    chronicle.begin({.value = claim.value, .token = claim.token, .owner = owner(claim)}, now_);
+    ledger_.put_chronicle(lock_key(lock.key), chronicle);
+  }
+  return claim;
+}
+
+void Tables::share(LockRecord& lock, ClaimRecord& claim) {
+  if (claim.ticket == 0) claim.ticket = ++counters().last_ticket;
+  claim.slots = lock.take_slots(claim.permits);
+  ++lock.sharers;
+  ledger_.put_sharer(lock.number, claim);
+}
+
+Result<void> Tables::downgrade(const Claim& claim) {
+  const std::string key = lock_key(claim.key);
+  const std::optional<ClaimPlace> place = find_place(claim, key);
+  std::optional<Open> lock = place ? find(key) : std::nullopt;
+  std::optional<ClaimRecord> holder = lock ? find_holder(lock->record, claim.id, place->ticket) : std::nullopt;
+  if (!holder || claim.key.kind != Kind::rw) {
+    return Error{Errc::not_owner, "claim " + to_string(claim.id) + " does not hold " + claim.key.name.quoted()};
+  }
+  if (holder->mode == Mode::shared) return {};
+  holder->mode = Mode::shared;
+  lock->record.holder.reset();
+  share(lock->record, *holder);
+  ledger_.put_place(claim.session, claim.id, {.ticket = holder->ticket, .lock = key});
+  ledger_.put_lock(key, lock->record);
+  unsettled_.push_back(key);
+  settle();
+  return {};
 }
 
 Withdrawn Tables::withdraw(const Claim& claim, Withdrawal how) {
@@ -132,15 +216,16 @@ Withdrawn Tables::withdraw(const Claim& claim, Withdrawal how) {
 
 Standing Tables::look(const Claim& claim) {
   const std::string key = lock_key(claim.key);
-  if (!find_place(claim, key)) return {};
+  const auto place = find_place(claim, key);
+  if (!place) return {};
   const auto lock = find(key);
-  if (!lock || !lock->record.holder || lock->record.holder->id != claim.id) {
-    return {.place = Standing::Place::waiting};
-  }
+  const auto holder = lock ? find_holder(lock->record, claim.id, place->ticket) : std::nullopt;
+  if (!holder) return {.place = Standing::Place::waiting};
   return {.place = Standing::Place::held,
-          .token = lock->record.holder->token,
+          .token = holder->token,
           .contended = lock->record.waiters > 0,
-          .release_requested = lock->record.holder->release_requested};
+          .release_requested = holder->release_requested,
+          .slots = holder->slots};
 }
 
 void Tables::relabel(const Claim& claim) {
@@ -148,9 +233,9 @@ void Tables::relabel(const Claim& claim) {
   const auto place = find_place(claim, key);
   auto lock = find(key);
   if (!place || !lock) return;
-  if (lock->record.holder && lock->record.holder->id == claim.id) {
-    lock->record.holder->label = claim.label;
-    return ledger_.put_lock(key, lock->record);
+  if (auto holder = find_holder(lock->record, claim.id, place->ticket)) {
+    holder->label = claim.label;
+    return put_holder(*lock, *holder);
   }
   auto waiter = ledger_.waiter(lock->record.number, place->ticket);
   if (!waiter) return;
@@ -158,25 +243,36 @@ void Tables::relabel(const Claim& claim) {
   ledger_.put_waiter(lock->record.number, *waiter);
 }
 
+Succession Tables::succession(const LockKey& key, Token after) {
+  for (auto lock = find(lock_key(key)); lock && bury_one_of(holders(lock->record));) lock = find(lock_key(key));
+  return ledger_.chronicle(lock_key(key)).after(after, now_);
+}
+
 bool Tables::check(const LockKey& key, Token token) {
-  const auto lock = find_in_use(lock_key(key));
-  return lock && lock->record.holder && lock->record.holder->token == token.with_sub(0);
+  std::vector<ClaimRecord> all;
+  do {
+    const auto lock = find(lock_key(key));
+    all = lock ? holders(lock->record) : std::vector<ClaimRecord>();
+  } while (bury_one_of(all));
+  return std::any_of(all.begin(), all.end(),
+                     [&](const ClaimRecord& holder) { return holder.token == token.with_sub(0); });
 }
 
 bool Tables::ask_to_release(const LockKey& key, ClaimId claim) {
   auto lock = find(lock_key(key));
-  if (!lock || !lock->record.holder || lock->record.holder->id != claim) return false;
-  lock->record.holder->release_requested = true;
-  ledger_.put_lock(lock->key, lock->record);
-  tell(*lock->record.holder, {.what = Notice::What::release_requested});
+  std::optional<ClaimRecord> holder = lock ? find_holder(lock->record, claim) : std::nullopt;
+  if (!holder) return false;
+  holder->release_requested = true;
+  put_holder(*lock, *holder);
+  tell(*holder, {.what = Notice::What::release_requested});
   return true;
 }
 
 bool Tables::take_away(const LockKey& key, ClaimId claim) {
   const auto lock = find(lock_key(key));
   if (!lock) return false;
-  const bool holds = lock->record.holder && lock->record.holder->id == claim;
-  const std::optional<ClaimRecord> taken = holds ? lock->record.holder : find_waiter(lock->record, claim);
+  std::optional<ClaimRecord> taken = find_holder(lock->record, claim);
+  if (!taken) taken = find_waiter(lock->record, claim);
   if (!taken) return false;
   // Its notice may be lost, and then its owner claims again: that must not put it back into the queue.
   ledger_.put_place(taken->session, claim, {.tombstone = true, .lock = lock->key});
@@ -192,14 +288,45 @@ std::optional<Tables::Open> Tables::find(std::string_view key) {
   return Open{std::string(key), std::move(*record)};
 }
 
-std::optional<Tables::Open> Tables::find_in_use(std::string_view key) {
+std::optional<Tables::Open> Tables::find_in_use(std::string_view key, const Claim& claim) {
   for (;;) {
     auto lock = find(key);
-    if (!lock || !lock->record.holder) return lock;
-    const auto session = ledger_.session(lock->record.holder->session);
-    if (!session || roll_.alive(session->process)) return lock;
-    bury(session->process);
+    if (!lock) return lock;
+    const bool agrees = claim.key.kind != Kind::permits || lock->record.permits == claim.permits.of;
+    const bool in_the_way = !fits(lock->record, make_record(claim));
+    const std::vector<ClaimRecord> first = first_waiter(lock->record);
+    if (agrees && !in_the_way && first.empty()) return lock;
+    if (bury_one_of(holders(lock->record)) || bury_one_of(agrees ? first : waiters(lock->record))) continue;
+    return lock;
   }
+}
+
+std::vector<ClaimRecord> Tables::first_waiter(const LockRecord& lock) {
+  const auto first = ledger_.first_waiter(lock.number);
+  return first ? std::vector{*first} : std::vector<ClaimRecord>();
+}
+
+std::vector<ClaimRecord> Tables::waiters(const LockRecord& lock) {
+  std::vector<ClaimRecord> all;
+  for (auto one = ledger_.first_waiter(lock.number); one; one = ledger_.waiter_behind(lock.number, one->ticket)) {
+    all.push_back(*one);
+  }
+  return all;
+}
+
+/// The first one of these whose process is dead. False: they all live.
+bool Tables::bury_one_of(const std::vector<ClaimRecord>& claims) {
+  for (const ClaimRecord& claim : claims) {
+    const auto session = ledger_.session(claim.session);
+    if (!session || known_alive_.contains(session->process)) continue;
+    if (roll_.alive(session->process)) {
+      known_alive_.insert(session->process);
+      continue;
+    }
+    bury(session->process);
+    return true;
+  }
+  return false;
 }
 
 /// Nothing unless id, session and lock are the claim's.
@@ -219,17 +346,15 @@ ClaimState Tables::state(const Claim& claim, const std::string& key, std::uint64
   for (;;) {
     const auto lock = find(key);
     if (!lock) return Waiting{1ms};  // only in a transaction that has failed
-    const std::optional<ClaimRecord>& holder = lock->record.holder;
-    if (holder && holder->id == claim.id) return Granted{holder->token, lock->record.waiters > 0};
+    const auto holder = find_holder(lock->record, claim.id, ticket);
+    if (holder) return Granted{holder->token, lock->record.waiters > 0, holder->slots};
     const auto before = ledger_.waiter_before(lock->record.number, ticket);
-    const std::optional<ClaimRecord>& ahead = before ? before : holder;
-    const auto session = ahead ? ledger_.session(ahead->session) : std::nullopt;
-    if (session && !roll_.alive(session->process)) {
-      bury(session->process);
-      continue;
+    const std::vector<ClaimRecord> ahead = before ? std::vector{*before} : holders(lock->record);
+    if (bury_one_of(ahead)) continue;
+    for (const ClaimRecord& one : ahead) {
+      if (const auto session = ledger_.session(one.session)) just_ahead_.insert(session->process);
     }
-    if (session) just_ahead_ = session->process;
-    Waiting answer = waiting(claim, lock->record, ahead ? &*ahead : nullptr);
+    Waiting answer = waiting(claim, lock->record, ahead, !before);
     count_ahead(answer, lock->record, ticket, !before);
     return answer;
   }
@@ -237,20 +362,24 @@ ClaimState Tables::state(const Claim& claim, const std::string& key, std::uint64
 
 // A waiter must come back when something can have happened that nobody tells it: the lease of the one ahead may be over
 // (a stopped process), or the lock-delay.
-Waiting Tables::waiting(const Claim& claim, const LockRecord& lock, const ClaimRecord* ahead) {
+Waiting Tables::waiting(const Claim& claim, const LockRecord& lock, const std::vector<ClaimRecord>& ahead, bool next) {
   Time wake = Time::max();
-  const auto session = ahead != nullptr ? ledger_.session(ahead->session) : std::nullopt;
-  if (session) wake = session->ends;
-  if (!lock.holder) wake = std::min(wake, lock.shut_until);
+  for (const ClaimRecord& one : ahead) {
+    if (const auto session = ledger_.session(one.session)) wake = std::min(wake, session->ends);
+  }
+  if (next) {
+    for (const Ghost& ghost : lock.ghosts) wake = std::min(wake, ghost.until);
+  }
   const Duration lease = claim.lease > 0ns ? claim.lease : Duration(30s);
   Waiting answer{.look_again_in = std::max<Duration>(std::min<Duration>(wake - now_ + 1ms, lease / 3), 1ms)};
   if (lock.holder) answer.holder = owner(*lock.holder);
+  if (!lock.holder && next && !ahead.empty()) answer.holder = owner(ahead.front());
   return answer;
 }
 
 /// Its place in the middle would have to be counted; the two ends are known.
 void Tables::count_ahead(Waiting& answer, const LockRecord& lock, std::uint64_t ticket, bool next) {
-  const std::uint64_t holders = lock.holder ? 1 : 0;
+  const std::uint64_t holders = lock.holder ? 1 : lock.sharers;
   if (next) {
     answer.ahead = holders;
   } else if (!ledger_.waiter_behind(lock.number, ticket)) {

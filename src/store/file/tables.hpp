@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,13 +22,14 @@ struct Letter {
 
 /// The rules of the file store within one transaction: requests in, answers and letters out. No I/O but the records'.
 ///
-/// | a lock is | claim                    | its holder leaves                  | time passes                     |
+/// | a lock is | claim                    | a holder leaves                    | time passes                     |
 /// |-----------|--------------------------|------------------------------------|---------------------------------|
 /// | free      | held                     | -                                  | -                               |
-/// | held      | joins the queue          | the head holds it; none: free;     | -                               |
-/// |           |                          | failed with a lock-delay: shut     |                                 |
-/// | shut      | joins the queue          | -                                  | delay over: the head holds it;  |
-/// |           |                          |                                    | none: free                      |
+/// | held      | held beside the others,  | the head holds it, and those       | -                               |
+/// |           | if it fits and nobody    | behind it that fit beside it;      |                                 |
+/// |           | waits; else joins the    | none: free; failed with a          |                                 |
+/// |           | queue                    | lock-delay: its ghost stays        |                                 |
+/// | haunted   | as held                  | as held                            | delay over: as if it left       |
 ///
 /// A session ends with its lease, or with its process: whoever meets a dead process's claim (as the holder, or just
 /// ahead in the queue, or as the next one to be granted) takes all that process had out of the tables.
@@ -57,15 +59,17 @@ class Tables {
   void bury_the_dead();
 
   Result<ClaimState> claim(const Claim& claim);
-  /// Whose death the last claim() that answered Waiting should hear of: the holder's, or that of the waiter just ahead.
-  std::optional<ProcessKey> just_ahead() const { return just_ahead_; }
+  /// Whose death the last claim() that answered Waiting should hear of: the holders', or that of the waiter just ahead.
+  const std::set<ProcessKey>& just_ahead() const { return just_ahead_; }
   Withdrawn withdraw(const Claim& claim, Withdrawal how);
   Standing look(const Claim& claim);
+  Result<void> downgrade(const Claim& claim);
   void relabel(const Claim& claim);
   bool check(const LockKey& key, Token token);
   bool ask_to_release(const LockKey& key, ClaimId claim);
   bool take_away(const LockKey& key, ClaimId claim);
   LockView inspect(const LockKey& key);
+  Succession succession(const LockKey& key, Token after);
   /// By kind, then by name.
   std::vector<LockView> list(std::string_view prefix);
 
@@ -77,15 +81,25 @@ class Tables {
   };
 
   std::optional<Open> find(std::string_view key);
-  /// As find(), but a dead holder is buried first.
-  std::optional<Open> find_in_use(std::string_view key);
+  /// As find(), but the dead that are in the way are buried first: who holds it, is first in the queue, or has agreed on
+  /// another number of permits.
+  std::optional<Open> find_in_use(std::string_view key, const Claim& claim);
+  bool bury_one_of(const std::vector<ClaimRecord>& claims);
   std::optional<ClaimPlace> find_place(const Claim& claim, std::string_view key);
-  Granted hold(const Claim& claim, const std::string& key);
-  std::uint64_t join(const Claim& claim, Open& taken);
+  static bool fits(const LockRecord& lock, const ClaimRecord& claim);
+  Granted hold(ClaimRecord claim, Open& lock);
+  std::uint64_t join(ClaimRecord claim, Open& taken);
   ClaimRecord make_record(const Claim& claim) const;
-  void grant(LockRecord& lock, ClaimRecord claim);
+  std::optional<ClaimRecord> grant(LockRecord& lock, ClaimRecord claim);
+  void share(LockRecord& lock, ClaimRecord& claim);
+  std::vector<ClaimRecord> holders(const LockRecord& lock);
+  std::vector<ClaimRecord> first_waiter(const LockRecord& lock);
+  std::vector<ClaimRecord> waiters(const LockRecord& lock);
+  std::optional<ClaimRecord> find_holder(const LockRecord& lock, ClaimId claim);
+  std::optional<ClaimRecord> find_holder(const LockRecord& lock, ClaimId claim, std::uint64_t ticket);
+  void put_holder(Open& lock, const ClaimRecord& holder);
   ClaimState state(const Claim& claim, const std::string& key, std::uint64_t ticket);
-  Waiting waiting(const Claim& claim, const LockRecord& lock, const ClaimRecord* ahead);
+  Waiting waiting(const Claim& claim, const LockRecord& lock, const std::vector<ClaimRecord>& ahead, bool next);
   void count_ahead(Waiting& answer, const LockRecord& lock, std::uint64_t ticket, bool next);
 
   void end_session(SessionId id, const SessionRecord& record, Time at);
@@ -93,9 +107,12 @@ class Tables {
   /// `failed`: since when; nothing: it left cleanly.
   void leave(const std::string& key, ClaimId claim, std::uint64_t ticket, std::optional<Time> failed);
   void leave_queue(Open& lock, std::uint64_t ticket);
-  void shut(Open& lock, Time until);
+  void haunt(Open& lock, const ClaimRecord& holder, Time from);
+  bool exorcise(LockRecord& lock) const;
   void settle();
   void settle_one(const std::string& key);
+  void forget_election(const std::string& key);
+  void tell_granted(const LockRecord& lock, const ClaimRecord& holder);
   void tell(const ClaimRecord& claim, Notice notice);
 
   std::optional<ClaimRecord> find_waiter(const LockRecord& lock, ClaimId claim);
@@ -108,7 +125,8 @@ class Tables {
   const Roll& roll_;
   std::vector<Letter> letters_;
   std::vector<std::string> unsettled_;  // locks that somebody left
-  std::optional<ProcessKey> just_ahead_;
+  std::set<ProcessKey> just_ahead_;
+  std::set<ProcessKey> known_alive_;  // to ask the kernel once
 };
 
 }  // namespace pawl::store::file

@@ -72,11 +72,20 @@ class TablesTest : public testing::Test {
     return actor;
   }
 
-  Claim wish(const Actor& actor, const std::string& name = "job") {
-    return {.id = {++claims_, 1},
-            .session = actor.session,
-            .key = {Kind::mutex, LockName::make(name).value()},
-            .lease = 30s};
+  static LockKey key(const std::string& name, Kind kind) { return {kind, LockName::make(name).value()}; }
+  Claim wish(const Actor& actor, const std::string& name = "job", Kind kind = Kind::mutex) {
+    return {.id = {++claims_, 1}, .session = actor.session, .key = key(name, kind), .lease = 30s};
+  }
+  Claim write_wish(const Actor& actor) { return wish(actor, "job", Kind::rw); }
+  Claim read_wish(const Actor& actor) {
+    Claim claim = wish(actor, "job", Kind::rw);
+    claim.mode = Mode::shared;
+    return claim;
+  }
+  Claim permits_wish(const Actor& actor, std::uint32_t wanted, std::uint32_t of) {
+    Claim claim = wish(actor, "job", Kind::permits);
+    claim.permits = {wanted, of};
+    return claim;
   }
 
   Result<ClaimState> claim(const Claim& claim) {
@@ -98,8 +107,19 @@ class TablesTest : public testing::Test {
   Standing look(const Claim& claim) {
     return in([&](Tables& tables) { return tables.look(claim); });
   }
-  LockView inspect(const std::string& name = "job") {
-    return in([&](Tables& tables) { return tables.inspect({Kind::mutex, LockName::make(name).value()}); });
+  bool holds(const Claim& claim) { return look(claim).place == Standing::Place::held; }
+  Result<void> downgrade(const Claim& claim) {
+    return in([&](Tables& tables) { return tables.downgrade(claim); });
+  }
+  LockView inspect(const std::string& name = "job", Kind kind = Kind::mutex) {
+    return in([&](Tables& tables) { return tables.inspect(key(name, kind)); });
+  }
+  /// Whom that claim should watch.
+  std::set<ProcessKey> ahead_of(const Claim& claim) {
+    return in([&](Tables& tables) {
+      [[maybe_unused]] auto state = tables.claim(claim);
+      return tables.just_ahead();
+    });
   }
   std::vector<What> told(const Claim& claim) const {
     std::vector<What> all;
@@ -112,7 +132,7 @@ class TablesTest : public testing::Test {
   std::size_t records() {
     Transaction transaction(database_);
     std::size_t count = 0;
-    for (const char table : std::string("dlqsxy")) {
+    for (const char table : std::string("dlmnqsxy")) {
       const Key prefix(table);
       for (auto entry = transaction.first(prefix); entry;
            entry = transaction.after(Key(entry->key.front()).text(entry->key.substr(1)), prefix.view())) {
@@ -159,9 +179,17 @@ TEST_F(TablesTest, AClaimOfAnotherLockOrSessionIsRefused) {
   claim = wish(alice);
   claim.session = {99, 99};
   EXPECT_EQ(this->claim(claim).code(), Errc::lost);
-  claim = wish(alice);
-  claim.mode = Mode::shared;
-  EXPECT_EQ(this->claim(claim).code(), Errc::unsupported);
+}
+
+TEST_F(TablesTest, WhatCanNeverBeIsRefusedAndLeavesNothing) {
+  const Actor alice = actor();
+  const std::size_t before = records();
+  Claim shared = wish(alice);
+  shared.mode = Mode::shared;
+  EXPECT_EQ(claim(shared).code(), Errc::invalid_argument) << "only rw is shared";
+  EXPECT_EQ(claim(permits_wish(alice, 4, 3)).code(), Errc::invalid_argument);
+  EXPECT_EQ(claim(permits_wish(alice, 0, 3)).code(), Errc::invalid_argument);
+  EXPECT_EQ(records(), before);
 }
 
 TEST_F(TablesTest, TheReleasePassesTheLockOnAndTellsExactlyTheNext) {
@@ -276,18 +304,12 @@ TEST_F(TablesTest, AWaiterIsToldWhomToWatch) {
   const Actor alice = actor(), bob = actor(), carol = actor();
   const Claim held = wish(alice), second = wish(bob), third = wish(carol);
   ASSERT_TRUE(granted(held));
-  const auto ahead_of = [&](const Claim& claim) {
-    return in([&](Tables& tables) {
-      [[maybe_unused]] auto state = tables.claim(claim);
-      return tables.just_ahead();
-    });
-  };
-  EXPECT_EQ(ahead_of(second), alice.process);
-  EXPECT_EQ(ahead_of(third), bob.process);
-  EXPECT_EQ(ahead_of(held), std::nullopt);
+  EXPECT_EQ(ahead_of(second), std::set{alice.process});
+  EXPECT_EQ(ahead_of(third), std::set{bob.process});
+  EXPECT_EQ(ahead_of(held), std::set<ProcessKey>{});
   withdraw(second);
   EXPECT_EQ(told(third), std::vector<What>{What::look_again}) << "the one it watched has left";
-  EXPECT_EQ(ahead_of(third), alice.process);
+  EXPECT_EQ(ahead_of(third), std::set{alice.process});
 }
 
 TEST_F(TablesTest, LockDelayCountsFromTheExpiryOrFromTheDiscoveryOfADeath) {
@@ -416,6 +438,491 @@ TEST_F(TablesTest, ALabelCanBeChanged) {
   });
   EXPECT_EQ(inspect().holders.at(0).owner.label, "first");
   EXPECT_EQ(inspect().waiters.at(0).owner.label, "second");
+}
+
+// readers and writers
+
+TEST_F(TablesTest, ReadersShareEachWithATokenOfItsOwn) {
+  const Actor alice = actor(), bob = actor();
+  const Claim first = read_wish(alice), second = read_wish(bob);
+  EXPECT_EQ(granted(first)->token, Token(epoch, 1));
+  EXPECT_EQ(granted(second)->token, Token(epoch, 2));
+  EXPECT_EQ(granted(first)->token, Token(epoch, 1)) << "asked again";
+  EXPECT_FALSE(look(first).contended || look(second).contended);
+  EXPECT_EQ(inspect("job", Kind::rw).holders.size(), 2u);
+  const auto check = [&](Token token) { return in([&](Tables& tables) { return tables.check(first.key, token); }); };
+  EXPECT_TRUE(check(Token(epoch, 1)) && check(Token(epoch, 2)));
+  EXPECT_FALSE(check(Token(epoch, 3)));
+  EXPECT_TRUE(letters_.empty());
+}
+
+TEST_F(TablesTest, NothingIsLeftOfReadersThatAreOver) {
+  const Actor alice = actor(), bob = actor();
+  const std::size_t before = records();
+  const Claim first = read_wish(alice), second = read_wish(bob), writes = write_wish(bob);
+  ASSERT_TRUE(granted(first) && granted(second) && waiting(writes));
+  EXPECT_EQ(withdraw(first), Withdrawn::done);
+  EXPECT_EQ(withdraw(first), Withdrawn::not_there);
+  EXPECT_EQ(withdraw(second), Withdrawn::done);
+  EXPECT_TRUE(holds(writes));
+  ASSERT_TRUE(downgrade(writes));
+  EXPECT_EQ(withdraw(writes), Withdrawn::done);
+  EXPECT_EQ(records(), before);
+}
+
+TEST_F(TablesTest, AWriterIsAloneAndComesInWhenTheLastReaderHasLeft) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = read_wish(alice), second = read_wish(bob), writes = write_wish(carol);
+  ASSERT_TRUE(granted(first) && granted(second));
+  const auto state = waiting(writes);
+  ASSERT_TRUE(state && state->holder);
+  EXPECT_EQ(state->ahead, 2u);
+  EXPECT_EQ(state->holder->pid, 1);
+  EXPECT_EQ(told(first), std::vector<What>{What::contended}) << "both hear of it";
+  EXPECT_EQ(told(second), std::vector<What>{What::contended});
+  EXPECT_TRUE(look(first).contended && look(second).contended);
+  withdraw(second);
+  EXPECT_TRUE(told(writes).empty());
+  withdraw(first);
+  EXPECT_EQ(told(writes), std::vector<What>{What::granted});
+  EXPECT_EQ(granted(writes)->token, Token(epoch, 3));
+  Claim attempt = read_wish(alice);
+  attempt.may_queue = false;
+  EXPECT_TRUE(waiting(attempt));
+}
+
+TEST_F(TablesTest, AReaderDoesNotPassAWriterWhoWaits) {
+  const Actor alice = actor(), bob = actor(), carol = actor(), dave = actor();
+  const Claim first = read_wish(alice), writes = write_wish(bob), third = read_wish(carol), fourth = read_wish(dave);
+  ASSERT_TRUE(granted(first) && waiting(writes) && waiting(third) && waiting(fourth));
+  Claim attempt = read_wish(dave);
+  attempt.may_queue = false;
+  EXPECT_TRUE(waiting(attempt)) << "nor does a try";
+  withdraw(first);
+  EXPECT_TRUE(holds(writes));
+  EXPECT_FALSE(holds(third) || holds(fourth));
+  letters_.clear();
+  withdraw(writes);
+  EXPECT_TRUE(holds(third) && holds(fourth)) << "those behind it come in together";
+  ASSERT_EQ(letters_.size(), 2u);
+  EXPECT_EQ(letters_[0].to, third.id);
+  EXPECT_TRUE(letters_[0].notice.grant.contended) << "dave was still waiting";
+  EXPECT_EQ(letters_[1].to, fourth.id);
+  EXPECT_FALSE(letters_[1].notice.grant.contended);
+  EXPECT_GT(letters_[1].notice.grant.token, letters_[0].notice.grant.token);
+}
+
+TEST_F(TablesTest, ReadersUpToTheNextWriterComeInTogether) {
+  const Actor alice = actor(), bob = actor();
+  const Claim writes = write_wish(alice), first = read_wish(bob), second = read_wish(bob);
+  const Claim next_writer = write_wish(bob), last = read_wish(bob);
+  ASSERT_TRUE(granted(writes) && waiting(first) && waiting(second) && waiting(next_writer) && waiting(last));
+  withdraw(writes);
+  EXPECT_TRUE(holds(first) && holds(second));
+  EXPECT_FALSE(holds(next_writer) || holds(last));
+  withdraw(first);
+  withdraw(second);
+  EXPECT_TRUE(holds(next_writer));
+  EXPECT_FALSE(holds(last));
+}
+
+TEST_F(TablesTest, AWriterWhoGivesUpLetsTheReadersBehindItIn) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = read_wish(alice), writes = write_wish(bob), third = read_wish(carol);
+  ASSERT_TRUE(granted(first) && waiting(writes) && waiting(third));
+  withdraw(writes);
+  EXPECT_TRUE(holds(first) && holds(third));
+  EXPECT_EQ(told(third).back(), What::granted);
+}
+
+TEST_F(TablesTest, ADowngradeLetsReadersInAndKeepsTheToken) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim writes = write_wish(alice), reads = read_wish(bob), writes_next = write_wish(carol);
+  const Token token = granted(writes)->token;
+  ASSERT_TRUE(waiting(reads) && waiting(writes_next));
+  EXPECT_TRUE(downgrade(writes));
+  EXPECT_EQ(look(writes).token, token);
+  EXPECT_TRUE(holds(writes) && holds(reads));
+  EXPECT_FALSE(holds(writes_next));
+  EXPECT_EQ(told(reads).back(), What::granted);
+  const std::size_t before = records();
+  EXPECT_TRUE(downgrade(writes)) << "twice changes nothing";
+  EXPECT_EQ(granted(writes)->token, token) << "nor does a late claim, which says exclusive";
+  EXPECT_EQ(records(), before);
+  const LockView view = inspect("job", Kind::rw);
+  ASSERT_EQ(view.holders.size(), 2u);
+  EXPECT_EQ(view.holders[0].mode, Mode::shared);
+  EXPECT_EQ(view.holders[1].mode, Mode::shared);
+  withdraw(reads);
+  EXPECT_FALSE(holds(writes_next));
+  withdraw(writes);
+  EXPECT_TRUE(holds(writes_next));
+}
+
+TEST_F(TablesTest, ADowngradeAfterAWaitIsTheSame) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = write_wish(alice), second = write_wish(bob), reads = read_wish(carol);
+  ASSERT_TRUE(granted(first) && waiting(second) && waiting(reads));
+  withdraw(first);
+  const Token token = granted(second)->token;
+  EXPECT_TRUE(downgrade(second));
+  EXPECT_EQ(look(second).token, token);
+  EXPECT_TRUE(holds(second) && holds(reads));
+  EXPECT_EQ(withdraw(second), Withdrawn::done);
+  EXPECT_TRUE(holds(reads));
+}
+
+TEST_F(TablesTest, OnlyAHolderOfARwLockIsDowngraded) {
+  const Actor alice = actor(), bob = actor();
+  const Claim mutex = wish(alice), held = write_wish(alice), next = write_wish(bob);
+  ASSERT_TRUE(granted(mutex) && granted(held) && waiting(next));
+  EXPECT_EQ(downgrade(mutex).code(), Errc::not_owner);
+  EXPECT_EQ(downgrade(next).code(), Errc::not_owner) << "it waits";
+  EXPECT_EQ(downgrade(write_wish(alice)).code(), Errc::not_owner) << "nobody knows it";
+  Claim forged = held;
+  forged.session = bob.session;
+  EXPECT_EQ(downgrade(forged).code(), Errc::not_owner);
+  EXPECT_EQ(inspect("job", Kind::rw).holders.at(0).mode, Mode::exclusive);
+}
+
+TEST_F(TablesTest, OneReaderIsAskedOrTakenAwayOrLabelledAndTheOthersStay) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = read_wish(alice), writes = write_wish(carol);
+  Claim second = read_wish(bob);
+  ASSERT_TRUE(granted(first) && granted(second) && waiting(writes));
+  EXPECT_TRUE(in([&](Tables& tables) { return tables.ask_to_release(second.key, second.id); }));
+  EXPECT_TRUE(look(second).release_requested);
+  EXPECT_FALSE(look(first).release_requested);
+  second.label = "backup";
+  in([&](Tables& tables) { tables.relabel(second); });
+  EXPECT_EQ(inspect("job", Kind::rw).holders.at(0).owner.label, "somebody");
+  EXPECT_EQ(inspect("job", Kind::rw).holders.at(1).owner.label, "backup");
+  EXPECT_TRUE(in([&](Tables& tables) { return tables.take_away(second.key, second.id); }));
+  EXPECT_EQ(told(second).back(), What::gone);
+  EXPECT_EQ(claim(second).code(), Errc::not_owner);
+  EXPECT_TRUE(holds(first));
+  EXPECT_FALSE(holds(writes));
+  EXPECT_TRUE(in([&](Tables& tables) { return tables.take_away(first.key, first.id); }));
+  EXPECT_TRUE(holds(writes));
+}
+
+// readers and writers that fail
+
+TEST_F(TablesTest, TheGhostOfAReaderKeepsWritersOutAndLetsReadersIn) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  Claim dead = read_wish(alice);
+  dead.lock_delay = 5s;
+  const Claim writes = write_wish(bob), reads = read_wish(carol);
+  ASSERT_TRUE(granted(dead));
+  withdraw(dead, {.ending = Ending::failed});
+  EXPECT_TRUE(granted(reads)) << "readers share, with ghosts too";
+  withdraw(reads);
+  EXPECT_TRUE(waiting(writes));
+  now_ += 5s - 1ns;
+  EXPECT_TRUE(waiting(writes));
+  now_ += 1ns;
+  EXPECT_TRUE(granted(writes));
+}
+
+TEST_F(TablesTest, TheGhostOfAWriterKeepsEverybodyOut) {
+  const Actor alice = actor(), bob = actor();
+  Claim dead = write_wish(alice);
+  dead.lock_delay = 5s;
+  const Claim reads = read_wish(bob), writes = write_wish(bob);
+  ASSERT_TRUE(granted(dead));
+  withdraw(dead, {.ending = Ending::failed});
+  EXPECT_TRUE(waiting(reads) && waiting(writes));
+  now_ += 5s;
+  EXPECT_TRUE(granted(reads));
+  EXPECT_TRUE(waiting(writes));
+}
+
+TEST_F(TablesTest, TheGhostOfADowngradedWriterIsAReaders) {
+  const Actor alice = actor(), bob = actor();
+  Claim dead = write_wish(alice);
+  dead.lock_delay = 5s;
+  ASSERT_TRUE(granted(dead) && downgrade(dead));
+  withdraw(dead, {.ending = Ending::failed});
+  EXPECT_TRUE(granted(read_wish(bob)));
+  EXPECT_EQ(inspect("job", Kind::rw).shut_for, 5s);
+  EXPECT_TRUE(waiting(write_wish(bob)));
+}
+
+TEST_F(TablesTest, SeveralReadersWhoseLeasesEndAtOnceLeaveTogether) {
+  const Actor alice = actor(3s), bob = actor(3s), carol = actor(60s), dave = actor(60s);
+  Claim first = read_wish(alice), second = read_wish(bob);
+  first.lock_delay = 5s;
+  second.lock_delay = 9s;
+  const Claim third = read_wish(carol), writes = write_wish(dave);
+  ASSERT_TRUE(granted(first) && granted(second) && granted(third) && waiting(writes));
+  now_ += 4s;
+  EXPECT_TRUE(holds(third)) << "who lives stays";
+  EXPECT_EQ(claim(first).code(), Errc::lost);
+  EXPECT_EQ(inspect("job", Kind::rw).shut_for, 8s) << "for the last of the ghosts";
+  withdraw(third);
+  EXPECT_EQ(waiting(writes)->look_again_in, 4s + 1ms) << "when the first ghost goes";
+  now_ += 4s;
+  EXPECT_TRUE(waiting(writes)) << "the second ghost is still there";
+  now_ += 4s - 1ns;
+  EXPECT_TRUE(waiting(writes));
+  now_ += 1ns;
+  EXPECT_TRUE(granted(writes));
+}
+
+TEST_F(TablesTest, AWriterWatchesEveryReaderAheadOfIt) {
+  const Actor alice = actor(), bob = actor(), carol = actor(), dave = actor();
+  const Claim first = read_wish(alice), second = read_wish(bob), writes = write_wish(carol), last = read_wish(dave);
+  ASSERT_TRUE(granted(first) && granted(second));
+  EXPECT_EQ(ahead_of(writes), (std::set{alice.process, bob.process}));
+  EXPECT_EQ(ahead_of(last), std::set{carol.process});
+  withdraw(first);
+  EXPECT_EQ(ahead_of(writes), std::set{bob.process});
+  EXPECT_EQ(ahead_of(second), std::set<ProcessKey>{});
+}
+
+TEST_F(TablesTest, AWriterWhoComesToWaitForSeveralReadersLearnsWhomToWatch) {
+  const Actor alice = actor(), bob = actor(), carol = actor(), dave = actor();
+  const Claim first = write_wish(alice), one = read_wish(bob), other = read_wish(carol), writes = write_wish(dave);
+  ASSERT_TRUE(granted(first) && waiting(one) && waiting(other) && waiting(writes));
+  EXPECT_EQ(ahead_of(writes), std::set{carol.process});
+  withdraw(first);
+  EXPECT_EQ(told(writes), std::vector<What>{What::look_again});
+  EXPECT_EQ(ahead_of(writes), (std::set{bob.process, carol.process}));
+}
+
+TEST_F(TablesTest, ADeadReaderIsBuriedByTheWriterWhoClaims) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = read_wish(alice), second = read_wish(bob), writes = write_wish(carol);
+  ASSERT_TRUE(granted(first) && granted(second));
+  roll_.dead.insert(alice.process);
+  EXPECT_TRUE(waiting(writes));
+  EXPECT_EQ(claim(first).code(), Errc::lost) << "buried, though the other one lives";
+  EXPECT_TRUE(holds(second));
+  roll_.dead.insert(bob.process);
+  EXPECT_TRUE(granted(writes));
+}
+
+TEST_F(TablesTest, AllReadersMayDieAtOnce) {
+  const Actor alice = actor(), bob = actor(), carol = actor(), dave = actor();
+  Claim second = read_wish(bob);
+  second.lock_delay = 5s;
+  const Claim first = read_wish(alice), third = read_wish(carol), writes = write_wish(dave);
+  ASSERT_TRUE(granted(first) && granted(second) && granted(third) && waiting(writes));
+  roll_.dead = {alice.process, bob.process, carol.process};
+  EXPECT_EQ(waiting(writes)->look_again_in, 5s + 1ms) << "only bob's ghost is left";
+  EXPECT_EQ(ahead_of(writes), std::set<ProcessKey>{});
+  for (const Claim& claim : {first, second, third}) EXPECT_EQ(this->claim(claim).code(), Errc::lost);
+  now_ += 5s;
+  EXPECT_TRUE(granted(writes));
+}
+
+TEST_F(TablesTest, ATryFindsAllReadersDead) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  ASSERT_TRUE(granted(read_wish(alice)) && granted(read_wish(bob)));
+  roll_.dead = {alice.process, bob.process};
+  Claim attempt = write_wish(carol);
+  attempt.may_queue = false;
+  EXPECT_TRUE(granted(attempt));
+}
+
+TEST_F(TablesTest, ADeadReaderInTheQueueIsPassedOverAndTheOthersComeIn) {
+  const Actor alice = actor(), bob = actor(), carol = actor(), dave = actor();
+  const Claim writes = write_wish(alice), first = read_wish(bob), dead = read_wish(carol), last = read_wish(dave);
+  ASSERT_TRUE(granted(writes) && waiting(first) && waiting(dead) && waiting(last));
+  roll_.dead.insert(carol.process);
+  letters_.clear();
+  withdraw(writes);
+  EXPECT_TRUE(holds(first) && holds(last));
+  EXPECT_EQ(claim(dead).code(), Errc::lost);
+  EXPECT_TRUE(told(dead).empty());
+  EXPECT_EQ(inspect("job", Kind::rw).holders.size(), 2u);
+}
+
+TEST_F(TablesTest, ADeadWriterInTheQueueIsBuriedByTheReaderBehindIt) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = read_wish(alice), dead = write_wish(bob), reads = read_wish(carol);
+  ASSERT_TRUE(granted(first) && waiting(dead));
+  roll_.dead.insert(bob.process);
+  EXPECT_TRUE(granted(reads));
+  EXPECT_FALSE(look(first).contended);
+}
+
+TEST_F(TablesTest, ADeadWriterInTheQueueDoesNotKeepOutATry) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  ASSERT_TRUE(granted(read_wish(alice)) && waiting(write_wish(bob)));
+  roll_.dead.insert(bob.process);
+  Claim attempt = read_wish(carol);
+  attempt.may_queue = false;
+  EXPECT_TRUE(granted(attempt));
+}
+
+TEST_F(TablesTest, CheckBuriesADeadReaderAndKnowsTheOthers) {
+  const Actor alice = actor(), bob = actor();
+  const Claim first = read_wish(alice), second = read_wish(bob);
+  const Token dead = granted(first)->token, living = granted(second)->token;
+  roll_.dead.insert(alice.process);
+  const auto check = [&](Token token) { return in([&](Tables& tables) { return tables.check(first.key, token); }); };
+  EXPECT_FALSE(check(dead));
+  EXPECT_TRUE(check(living));
+}
+
+TEST_F(TablesTest, WhenTokensAreUsedUpADowngradeIsUndoneToo) {
+  const Actor alice = actor(), bob = actor();
+  in([](Tables& tables) { tables.counters().reserved = 1; });
+  const Claim writes = write_wish(alice), reads = read_wish(bob);
+  ASSERT_TRUE(granted(writes) && waiting(reads));
+  [[maybe_unused]] auto undone = downgrade(writes);
+  EXPECT_EQ(fault_, Transaction::out_of_tokens);
+  EXPECT_EQ(inspect("job", Kind::rw).holders.at(0).mode, Mode::exclusive);
+  in([](Tables& tables) { tables.counters().reserved = 100; });
+  EXPECT_TRUE(downgrade(writes));
+  EXPECT_EQ(fault_, 0);
+  EXPECT_TRUE(holds(writes) && holds(reads));
+}
+
+// permits
+
+TEST_F(TablesTest, PermitsAreHandedOutByTheirNumbers) {
+  const Actor alice = actor(), bob = actor();
+  const Claim one = permits_wish(alice, 1, 3), two = permits_wish(bob, 2, 3);
+  EXPECT_EQ(granted(one)->slots, Slots{0});
+  EXPECT_EQ(granted(two)->slots, (Slots{1, 2}));
+  EXPECT_EQ(granted(two)->slots, (Slots{1, 2})) << "asked again";
+  EXPECT_EQ(look(two).slots, (Slots{1, 2}));
+  EXPECT_GT(look(two).token, look(one).token);
+  const LockView view = inspect("job", Kind::permits);
+  EXPECT_EQ(view.permits, 3u);
+  EXPECT_EQ(view.holders.at(1).slots, (Slots{1, 2}));
+  EXPECT_EQ(view.holders.at(1).permits, 2u);
+}
+
+TEST_F(TablesTest, WhoeverWantsPermitsWaitsUntilThereAreEnough) {
+  const Actor alice = actor(), bob = actor();
+  const std::size_t before = records();
+  const Claim one = permits_wish(alice, 1, 3), other = permits_wish(alice, 2, 3), all = permits_wish(bob, 3, 3);
+  ASSERT_TRUE(granted(one) && granted(other));
+  EXPECT_EQ(waiting(all)->ahead, 2u);
+  withdraw(other);
+  EXPECT_FALSE(holds(all)) << "two are not three";
+  EXPECT_TRUE(told(all).empty());
+  withdraw(one);
+  EXPECT_EQ(told(all), std::vector<What>{What::look_again}) << "a letter has no room for slots";
+  EXPECT_EQ(granted(all)->slots, (Slots{0, 1, 2}));
+  withdraw(all);
+  EXPECT_EQ(records(), before);
+}
+
+TEST_F(TablesTest, WhoeverWantsFewerPermitsDoesNotPassTheHead) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim held = permits_wish(alice, 2, 3), two = permits_wish(bob, 2, 3), one = permits_wish(carol, 1, 3);
+  ASSERT_TRUE(granted(held) && waiting(two));
+  EXPECT_TRUE(waiting(one)) << "though one is free";
+  withdraw(held);
+  EXPECT_EQ(granted(two)->slots, (Slots{0, 1}));
+  EXPECT_EQ(granted(one)->slots, Slots{2}) << "both fit now";
+}
+
+TEST_F(TablesTest, PermitsThatAreGivenBackAreGivenOutAgainWithLargerTokens) {
+  const Actor alice = actor(), bob = actor();
+  const Claim first = permits_wish(alice, 1, 2), second = permits_wish(alice, 1, 2);
+  const Token token = granted(first)->token;
+  ASSERT_TRUE(granted(second));
+  withdraw(first);
+  const auto again = granted(permits_wish(bob, 1, 2));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->slots, Slots{0});
+  EXPECT_GT(again->token, token);
+}
+
+TEST_F(TablesTest, TheNumberOfPermitsIsAgreedOnUntilNobodyUsesThem) {
+  const Actor alice = actor(), bob = actor();
+  const Claim held = permits_wish(alice, 1, 3), more = permits_wish(bob, 1, 4);
+  ASSERT_TRUE(granted(held));
+  EXPECT_EQ(claim(more).code(), Errc::invalid_argument);
+  EXPECT_EQ(look(more).place, Standing::Place::gone);
+  withdraw(held);
+  EXPECT_TRUE(granted(more));
+  EXPECT_EQ(inspect("job", Kind::permits).permits, 4u);
+}
+
+TEST_F(TablesTest, TheDeadDoNotAgreeOnANumberOfPermits) {
+  const Actor alice = actor(), bob = actor();
+  ASSERT_TRUE(granted(permits_wish(alice, 1, 3)));
+  roll_.dead.insert(alice.process);
+  EXPECT_TRUE(granted(permits_wish(bob, 1, 4))) << "nobody who lives uses it";
+}
+
+TEST_F(TablesTest, AGhostKeepsItsPermitsAndTheirNumber) {
+  const Actor alice = actor(), bob = actor();
+  Claim dead = permits_wish(alice, 2, 3);
+  dead.lock_delay = 5s;
+  ASSERT_TRUE(granted(dead));
+  withdraw(dead, {.ending = Ending::failed});
+  EXPECT_EQ(claim(permits_wish(bob, 1, 4)).code(), Errc::invalid_argument);
+  const Claim one = permits_wish(bob, 1, 3), two = permits_wish(bob, 2, 3);
+  EXPECT_EQ(granted(one)->slots, Slots{2}) << "what the ghost has not";
+  EXPECT_EQ(waiting(two)->look_again_in, 5s + 1ms);
+  EXPECT_EQ(inspect("job", Kind::permits).shut_for, 5s);
+  now_ += 5s;
+  EXPECT_EQ(granted(two)->slots, (Slots{0, 1}));
+}
+
+TEST_F(TablesTest, HoldersOfPermitsThatDieAtOnceGiveThemAllBack) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim first = permits_wish(alice, 1, 3);
+  Claim second = permits_wish(bob, 2, 3);
+  second.lock_delay = 5s;
+  const Claim one = permits_wish(carol, 1, 3), all = permits_wish(carol, 3, 3);
+  ASSERT_TRUE(granted(first) && granted(second) && waiting(one) && waiting(all));
+  EXPECT_EQ(ahead_of(one), (std::set{alice.process, bob.process}));
+  roll_.dead = {alice.process, bob.process};
+  EXPECT_EQ(granted(one)->slots, Slots{0}) << "the other two are a ghost's";
+  withdraw(one);
+  EXPECT_TRUE(waiting(all));
+  now_ += 5s;
+  EXPECT_EQ(granted(all)->slots, (Slots{0, 1, 2}));
+}
+
+TEST_F(TablesTest, ADeadHolderOfPermitsIsBuriedByWhoeverFindsTooFewLeft) {
+  const Actor alice = actor(), bob = actor(), carol = actor();
+  const Claim dead = permits_wish(alice, 1, 3);
+  ASSERT_TRUE(granted(dead) && granted(permits_wish(bob, 1, 3)));
+  roll_.dead.insert(alice.process);
+  Claim attempt = permits_wish(carol, 2, 3);
+  attempt.may_queue = false;
+  EXPECT_EQ(granted(attempt)->slots, (Slots{0, 2}));
+  EXPECT_EQ(claim(dead).code(), Errc::lost);
+}
+
+// elections
+
+TEST_F(TablesTest, ACandidatesValueIsShownWhetherItLeadsOrWaits) {
+  const Actor alice = actor(), bob = actor();
+  Claim leads = wish(alice, "job", Kind::election), stands_by = wish(bob, "job", Kind::election);
+  leads.value = "alice:80";
+  stands_by.value = "bob:80";
+  ASSERT_TRUE(granted(leads) && waiting(stands_by));
+  EXPECT_EQ(inspect("job", Kind::election).holders.at(0).value, "alice:80");
+  EXPECT_EQ(inspect("job", Kind::election).waiters.at(0).value, "bob:80");
+  withdraw(leads);
+  EXPECT_EQ(inspect("job", Kind::election).holders.at(0).value, "bob:80");
+}
+
+TEST_F(TablesTest, AnElectionIsForgottenAMinuteAfterItsLastLeader) {
+  const Actor alice = actor(600s);
+  const std::size_t before = records();
+  const Claim first = wish(alice, "job", Kind::election), second = wish(alice, "job", Kind::election);
+  ASSERT_TRUE(granted(first) && waiting(second));
+  withdraw(first);
+  withdraw(second);
+  const auto leaders = [&] {
+    return in([&](Tables& tables) { return tables.succession(first.key, Token()); }).reigns.size();
+  };
+  now_ += 60s - 1ns;
+  EXPECT_EQ(leaders(), 2u);
+  now_ += 1ns;
+  EXPECT_EQ(leaders(), 0u);
+  EXPECT_EQ(records(), before);
 }
 
 // Scenario: ten thousand wait. Each request must cost about the same as with ten.

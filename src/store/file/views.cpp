@@ -41,19 +41,23 @@ ClaimView Tables::view(const ClaimRecord& claim) {
           .owner = owner(claim),
           .age = now_ - claim.since,
           .token = claim.token,
+          .slots = claim.slots,
+          .permits = claim.permits,
+          .value = claim.value,
           .lease_left = session ? session->ends - now_ : Duration::zero(),
           .release_requested = claim.release_requested};
 }
 
 LockView Tables::view(const LockRecord& lock) {
   LockView view{.kind = lock.key.kind, .scheme = "queue", .name = lock.key.name.bytes()};
-  if (lock.holder) view.holders.push_back(this->view(*lock.holder));
+  view.permits = lock.permits;
+  for (const ClaimRecord& holder : holders(lock)) view.holders.push_back(this->view(holder));
   auto waiter = ledger_.first_waiter(lock.number);
   while (waiter) {
     view.waiters.push_back(this->view(*waiter));
     waiter = ledger_.waiter_behind(lock.number, waiter->ticket);
   }
-  view.shut_for = std::max<Duration>(lock.shut_until - now_, Duration::zero());
+  for (const Ghost& ghost : lock.ghosts) view.shut_for = std::max<Duration>(view.shut_for, ghost.until - now_);
   return view;
 }
 

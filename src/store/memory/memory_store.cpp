@@ -26,6 +26,7 @@ awaitable<Result<SessionGrant>> MemoryStore::open_session(SessionRequest request
   const SessionId id = runtime_.make_id<SessionId>();
   Visit visit(*state_, runtime_);
   visit.sessions().open(id, lease, request.owner, visit.now());
+  opened_.insert(id);
   co_return SessionGrant{id, lease};
 }
 
@@ -37,7 +38,13 @@ awaitable<Result<Renewal>> MemoryStore::renew(SessionId session, Deadline) {
 awaitable<Result<void>> MemoryStore::close_session(SessionId session, Deadline) {
   Visit visit(*state_, runtime_);
   visit.close_session(session);
+  opened_.erase(session);
   co_return Result<void>();
+}
+
+void MemoryStore::expire_sessions() {
+  Visit visit(*state_, runtime_);
+  for (const SessionId session : std::exchange(opened_, {})) visit.close_session(session);
 }
 
 awaitable<Result<std::uint64_t>> MemoryStore::epoch(Deadline) {

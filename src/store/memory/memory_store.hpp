@@ -7,6 +7,7 @@
 #include "store/store.hpp"
 
 #include <memory>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,8 @@ class MemoryStore final : public Store {
   awaitable<Result<void>> close_session(SessionId session, Deadline deadline) override;
   awaitable<Result<std::uint64_t>> epoch(Deadline deadline) override;
   awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline) override;
+  /// Ends the sessions that were opened here, as if their leases had run out.
+  void expire_sessions();
   Scheme* scheme(std::string_view name) override;
   std::vector<const Capabilities*> schemes() const override { return {&Queue::declared}; }
 
@@ -32,6 +35,7 @@ class MemoryStore final : public Store {
   const std::shared_ptr<MemoryState> state_;
   base::Runtime& runtime_;
   Queue queue_;
+  std::set<SessionId> opened_;
 };
 
 /// A state of its own, on the clock of whoever uses it.

@@ -14,6 +14,9 @@ constexpr Capabilities Queue::declared = {
     .fair = true,
     .wakes_waiters = true,
     .knows_contention = true,
+    .shared_mode = true,
+    .permits = true,
+    .election = true,
     .lock_delay = true,
     .revocable = true,
     .shortest_lease = std::chrono::milliseconds(10),
@@ -50,6 +53,11 @@ awaitable<Result<Standing>> Queue::look(Claim claim, Deadline) {
   co_return visit.queue().look(claim);
 }
 
+awaitable<Result<void>> Queue::downgrade(Claim claim, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().downgrade(claim, visit.now());
+}
+
 awaitable<Result<void>> Queue::relabel(Claim claim, Deadline) {
   Visit visit(*state_, runtime_);
   visit.queue().relabel(claim);
@@ -69,6 +77,11 @@ void Queue::unwatch(ClaimId claim) {
 awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline) {
   Visit visit(*state_, runtime_);
   co_return visit.queue().inspect(key, visit.now());
+}
+
+awaitable<Result<Succession>> Queue::succession(LockKey key, Token after, Deadline) {
+  Visit visit(*state_, runtime_);
+  co_return visit.queue().succession(key, after, visit.now());
 }
 
 awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadline) {

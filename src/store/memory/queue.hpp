@@ -27,10 +27,12 @@ class Queue final : public Scheme {
   std::optional<Result<ClaimState>> claim_now(const Claim& claim) override;
   std::optional<Result<Withdrawn>> withdraw_now(const Claim& claim, Withdrawal how) override;
   awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
+  awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) override;
   awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
   void watch(ClaimId claim, Waker waker) override;
   void unwatch(ClaimId claim) override;
   awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) override;
+  awaitable<Result<Succession>> succession(LockKey key, Token after, Deadline deadline) override;
   awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) override;
   awaitable<Result<bool>> check(LockKey key, Token token, Deadline deadline) override;
   awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) override;

@@ -13,27 +13,32 @@
 
 namespace pawl::lock {
 
-/// What stands behind a Mutex: a handle, with defaults of its own, of a lock that all handles of that name share.
+/// What stands behind a lock of any kind: a handle, with defaults of its own, of a lock that all handles of that name
+/// share.
 /// Threads: all.
-class MutexCore {
+class LockCore {
  public:
-  MutexCore(std::shared_ptr<NamedLock> lock, Defaults defaults)
+  LockCore(std::shared_ptr<NamedLock> lock, Defaults defaults)
       : lock_(std::move(lock)), defaults_(std::move(defaults)) {}
 
+  const std::shared_ptr<NamedLock>& named() const { return lock_; }
   const std::string& name() const { return lock_->key().name.bytes(); }
   ClientCore& client() const { return lock_->client(); }
 
   /// The coroutine form. The options' text is copied before it returns.
+  awaitable<Result<Hold>> acquire(AcquireOptions options, std::stop_token stop, const Wanted& wanted);
+  /// Not a defaulted argument, which GCC 12 would destroy twice in `co_await acquire(...)`.
   awaitable<Result<Hold>> acquire(AcquireOptions options, std::stop_token stop);
   /// The blocking form; would_deadlock where the calling thread holds the lock through lock().
-  Result<Hold> acquire_blocking(AcquireOptions options, std::stop_token stop);
+  Result<Hold> acquire_blocking(AcquireOptions options, std::stop_token stop, const Wanted& wanted = {});
+
+  /// would_deadlock where the calling thread holds the lock through lock().
+  Result<void> not_inside() const;
 
   /// The Lockable face: reentrant per thread. False: not within that time. Throws pawl::Exception.
-  bool lock(std::optional<Duration> wait);
-  void unlock() noexcept;
+  bool lock(std::optional<Duration> wait, Mode mode = Mode::exclusive);
+  void unlock(Mode mode = Mode::exclusive) noexcept;
   const Hold* this_thread_hold() const noexcept;
-
-  static Mutex face(std::shared_ptr<MutexCore> core) { return Mutex(std::move(core)); }
 
  private:
   /// How far an acquisition has come.
@@ -44,7 +49,8 @@ class MutexCore {
   };
   static awaitable<Result<Hold>> acquire_resolved(std::shared_ptr<NamedLock> lock, Result<local::Request> request,
                                                   std::stop_token stop, Begun begun);
-  Result<Hold> acquire_here(AcquireOptions options, std::stop_token stop);
+  Result<Hold> acquire_here(AcquireOptions options, std::stop_token stop, const Wanted& wanted);
+  Result<local::Request> request(const AcquireOptions& options, const Wanted& wanted) const;
   base::Time stopwatch() const;
 
   const std::shared_ptr<NamedLock> lock_;

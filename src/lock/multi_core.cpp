@@ -1,0 +1,179 @@
+#include "lock/multi_core.hpp"
+
+#include "base/duration.hpp"
+#include "lock/hold_core.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace pawl::lock {
+
+namespace {
+
+/// An acquisition under way.
+struct Wish {
+  std::shared_ptr<const MultiPlan> plan;
+  AcquireOptions options;
+  std::string label;
+  std::stop_token stop;
+  std::optional<base::Time> until;  // for all of them together
+};
+
+Runtime& runtime_of(const MultiPlan& plan) { return plan.parts.front().lock->client().runtime(); }
+
+auto rank(const MultiPlan::Part& part) {
+  const store::LockKey& key = part.lock->named()->key();
+  return std::tuple(part.lock->client().store_id(), part.lock->named()->agreed().scheme->capabilities().scheme,
+                    key.kind, key.name.bytes());
+}
+
+/// In one and the same order for everybody: so nobody waits for somebody who waits for him.
+Result<std::vector<std::size_t>> make_order(const MultiPlan& plan) {
+  std::vector<std::size_t> order(plan.parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto before = [&](std::size_t one, std::size_t other) {
+    return rank(plan.parts[one]) < rank(plan.parts[other]);
+  };
+  std::sort(order.begin(), order.end(), before);
+  const auto twice = std::adjacent_find(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+    return rank(plan.parts[one]) == rank(plan.parts[other]);
+  });
+  if (twice == order.end()) return order;
+  const std::string name = plan.parts[*twice].lock->named()->key().name.quoted();
+  return Error{Errc::invalid_argument, name + " is named twice: it would wait for itself"};
+}
+
+AcquireOptions options_of(const Wish& wish) {
+  AcquireOptions options = wish.options;
+  options.label = wish.label;
+  if (!wish.until) return options;
+  const Duration left = *wish.until - runtime_of(*wish.plan).now();
+  options.wait = std::max<Duration>(left, Duration(1));  // 0 would be a try
+  return options;
+}
+
+/// The wait that was asked for, not what was left of it for the last lock.
+Error told(Error error, const Wish& wish) {
+  if (error.code != Errc::timed_out) return error;
+  error.message += " (" + base::format_duration(*wish.options.wait) + " for all of them)";
+  return error;
+}
+
+std::vector<std::shared_ptr<HoldCore>> cores_of(const std::vector<Hold>& holds) {
+  std::vector<std::shared_ptr<HoldCore>> cores;
+  for (const Hold& hold : holds) {
+    if (HoldCore::behind(hold)) cores.push_back(HoldCore::behind(hold));
+  }
+  return cores;
+}
+
+bool all_valid(const std::vector<Hold>& holds) {
+  return std::all_of(holds.begin(), holds.end(), [](const Hold& hold) { return hold.valid(); });
+}
+
+/// One round. Nothing: all of them are in `holds`.
+awaitable<Result<void>> take_all(std::shared_ptr<const Wish> wish, const std::vector<std::size_t>& order,
+                                 std::vector<Hold>& holds) {
+  for (const std::size_t index : order) {
+    const MultiPlan::Part& part = wish->plan->parts[index];
+    Result<Hold> hold = co_await part.lock->acquire(options_of(*wish), wish->stop, part.wanted);
+    if (!hold) co_return hold.error();
+    holds[index] = std::move(*hold);
+  }
+  co_return Result<void>();
+}
+
+awaitable<Result<void>> connect_all(std::shared_ptr<const Wish> wish) {
+  for (const MultiPlan::Part& part : wish->plan->parts) {
+    Result<void> usable = part.lock->client().usable();
+    if (!usable) co_return usable;
+    Result<void> connected = co_await part.lock->client().connect();  // only then its store's id is known
+    if (!connected) co_return connected;
+  }
+  co_return Result<void>();
+}
+
+awaitable<Result<MultiHold>> acquire_all(std::shared_ptr<const Wish> wish) {
+  if (auto sound = wish->plan->check(); !sound) co_return sound.error();
+  Result<void> connected = co_await connect_all(wish);
+  if (!connected) co_return connected.error();
+  const Result<std::vector<std::size_t>> order = make_order(*wish->plan);
+  if (!order) co_return order.error();
+  for (;;) {
+    std::vector<Hold> holds(wish->plan->parts.size());
+    Result<void> taken = co_await take_all(wish, *order, holds);
+    if (taken && all_valid(holds)) co_return Access::make<MultiHold>(std::make_shared<MultiHoldCore>(std::move(holds)));
+    std::vector<std::shared_ptr<HoldCore>> had = cores_of(holds);
+    [[maybe_unused]] Result<void> released = co_await release_all(std::move(had));
+    if (!taken) co_return told(taken.error(), *wish);
+    // One was lost while we waited for the others: once more.
+    const bool over =
+        wish->options.wait == Duration::zero() || (wish->until && runtime_of(*wish->plan).now() >= *wish->until);
+    if (over) co_return Error{Errc::timed_out, "one of the locks was lost while the others were waited for"};
+  }
+}
+
+}  // namespace
+
+Result<void> MultiPlan::check() const {
+  if (parts.empty()) return Error{Errc::invalid_argument, "a MultiLock needs a lock"};
+  const bool together = std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+    return &part.lock->client().runtime() == &runtime_of(*this);
+  });
+  if (together) return {};
+  return Error{Errc::invalid_argument, "the locks of a TestStore and others cannot be taken together"};
+}
+
+awaitable<Result<MultiHold>> MultiPlan::acquire(std::shared_ptr<const MultiPlan> plan, AcquireOptions options,
+                                                std::stop_token stop) {
+  // Not a coroutine itself: the text in the options may be gone before a coroutine would begin.
+  auto wish = std::make_shared<Wish>(Wish{std::move(plan), options, std::string(options.label), std::move(stop), {}});
+  const bool waits = options.wait && *options.wait > Duration::zero() && !wish->plan->parts.empty();
+  if (waits) wish->until = base::after(runtime_of(*wish->plan).now(), *options.wait);
+  return acquire_all(std::move(wish));
+}
+
+MultiHoldCore::MultiHoldCore(std::vector<Hold> holds)
+    : holds_(std::move(holds)), signals_(std::make_shared<Signals>()) {
+  for (const Hold& hold : holds_) {
+    signals_->relays.emplace_back(hold.lost(), Relay{signals_->lost});
+    signals_->relays.emplace_back(hold.release_requested(), Relay{signals_->release_requested});
+  }
+}
+
+// On the notifier thread, where the relays run: whoever lets go need not wait for one that is running, nor may he take
+// it away from under itself.
+MultiHoldCore::~MultiHoldCore() {
+  const std::shared_ptr<HoldCore>& any = HoldCore::behind(holds_.front());
+  if (any->inert()) {
+    new std::shared_ptr<Signals>(std::move(signals_));
+  } else {
+    any->runtime().notify([last = std::move(signals_)] {});
+  }
+}
+
+awaitable<Result<void>> MultiHoldCore::release(std::shared_ptr<MultiHoldCore> self) {
+  co_return co_await release_all(cores_of(self->holds_));
+}
+
+awaitable<Result<void>> release_all(std::vector<std::shared_ptr<HoldCore>> holds) {
+  // All are let go first: one whose store is silent must not keep the others shut.
+  Result<void> first;
+  std::vector<std::pair<std::shared_ptr<HoldCore>, std::shared_ptr<claim::Settlement>>> sent;
+  for (const std::shared_ptr<HoldCore>& hold : std::views::reverse(holds)) {
+    Result<std::shared_ptr<claim::Settlement>> begun = hold->begin_release();
+    if (begun) sent.emplace_back(hold, *begun);
+    if (!begun && first) first = begun.error();
+  }
+  for (const auto& [hold, settlement] : sent) {
+    Result<void> released = co_await hold->settled(settlement);
+    if (!released && first) first = std::move(released);
+  }
+  co_return first;
+}
+
+}  // namespace pawl::lock

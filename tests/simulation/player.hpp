@@ -1,0 +1,64 @@
+#pragma once
+
+#include "lock/client_core.hpp"
+#include "store/memory/memory_store.hpp"
+#include "tests/simulation/monitor.hpp"
+#include "tests/support/faulty_store.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace pawl::test {
+
+using base::awaitable;
+
+/// What all who play share.
+struct Stage {
+  explicit Stage(std::uint64_t seed);
+
+  base::SimWorld world;
+  base::SimProcess& server;  ///< the store, the network, the nemesis: never paused
+  std::shared_ptr<store::memory::MemoryState> state;
+  Monitor monitor;
+  Dice dice;
+  const Script script;
+  std::optional<base::Time> healed_at = {};  ///< since when the weather is good
+  bool curtain = false;
+};
+
+/// One client in a process of its own, with its users.
+/// Limit: the stage must outlive it, and it must stay where it is.
+class Player {
+ public:
+  /// Its users begin at once.
+  Player(Stage& stage, std::string name);
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  /// Every user has had all its turns, and the client has a session.
+  bool done() const { return users_ == 0 && anchored_; }
+
+  const std::string name;
+  base::SimProcess& process;
+  const std::shared_ptr<RandomFaults> faults;
+  const std::shared_ptr<FaultyStore> store;
+  const std::shared_ptr<lock::ClientCore> core;
+  bool crashed = false;
+
+ private:
+  awaitable<void> user(int number);
+  awaitable<void> turn(std::string who);
+  awaitable<Result<Hold>> acquire(const Wish& wish);
+  awaitable<void> work(const Hold& hold);
+  awaitable<void> downgrade(const Hold& hold);
+  awaitable<void> anchor();
+
+  Stage& stage_;
+  const PlayedLock anchor_;
+  int users_;  // who have not finished
+  bool anchored_ = false;
+};
+
+}  // namespace pawl::test

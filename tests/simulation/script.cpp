@@ -1,0 +1,77 @@
+#include "tests/simulation/script.hpp"
+
+#include <algorithm>
+
+namespace pawl::test {
+
+using namespace std::chrono_literals;
+
+Script Dice::script() {
+  Script script;
+  script.players = 2 + roll(2);
+  script.users = 1 + static_cast<int>(roll(2));
+  script.rounds = 3 + static_cast<int>(roll(3));
+  script.disasters = static_cast<int>(roll(8));
+  const std::uint64_t locks = 1 + roll(1);
+  for (std::uint64_t i = 0; i < locks; ++i) {
+    PlayedLock lock = played_lock();
+    // Locks of different kinds have the same name: they must not meet.
+    const auto namesakes = std::count_if(script.locks.begin(), script.locks.end(),
+                                         [&](const PlayedLock& other) { return other.kind == lock.kind; });
+    lock.name = "lock" + std::to_string(namesakes);
+    script.locks.push_back(std::move(lock));
+  }
+  script.with_max_hold = one_of({0, 15, 15, 60});
+  script.with_lock_delay = one_of({0, 20, 20, 100});
+  script.with_other_lease = one_of({0, 10});
+  script.with_downgrade = one_of({30, 90});
+  script.weather = weather();
+  return script;
+}
+
+PlayedLock Dice::played_lock() {
+  PlayedLock lock;
+  lock.kind = one_of({Kind::mutex, Kind::mutex, Kind::mutex, Kind::rw, Kind::rw, Kind::rw, Kind::rw, Kind::permits,
+                      Kind::permits, Kind::election});
+  if (lock.kind == Kind::permits) lock.permits = 2 + static_cast<std::uint32_t>(roll(2));
+  lock.strict = chance(25);
+  lock.spin = chance(5);  // few: it takes many requests
+  return lock;
+}
+
+FaultRates Dice::weather() {
+  const auto rate = [&](double worst) { return chance(50) ? 0.0 : worst * static_cast<double>(roll(100)) / 100; };
+  FaultRates weather;
+  weather.refuse = rate(one_of({0.1, 0.1, 0.8}));
+  weather.drop_request = rate(0.2);
+  weather.drop_reply = rate(one_of({0.2, 0.2, 0.6}));
+  weather.request_delay = rate(0.3);
+  weather.reply_delay = rate(0.3);
+  weather.duplicate = rate(0.2);
+  weather.drop_notice = rate(0.5);
+  weather.delay_notice = rate(0.3);
+  weather.repeat_notice = rate(0.2);
+  weather.longest_delay = one_of<Duration>({200ms, 900ms, longest_delay});  // a request's deadline is 1 s
+  return weather;
+}
+
+Wish Dice::wish(const Script& script, const std::string& who) {
+  Wish wish;
+  wish.lock = &script.locks[roll(script.locks.size() - 1)];
+  const Kind kind = wish.lock->kind;
+  if (kind == Kind::rw && chance(60)) wish.wanted.mode = Mode::shared;
+  if (kind == Kind::permits) {
+    wish.wanted.permits = {1 + static_cast<std::uint32_t>(roll(wish.lock->permits - 1)), wish.lock->permits};
+  }
+  if (kind == Kind::election) wish.wanted.value = who;
+  wish.must = chance(50);
+  if (!wish.must && chance(30)) wish.options.wait = 0s;
+  if (!wish.must && !wish.options.wait && chance(50)) wish.options.wait = up_to(4s) + 1ms;
+  if (chance(script.with_max_hold)) wish.options.max_hold = up_to(chance(50) ? Duration(3s) : Duration(300ms)) + 1ms;
+  if (chance(script.with_lock_delay)) wish.options.lock_delay = 1s;
+  if (chance(script.with_other_lease)) wish.options.lease = longest_lease;
+  if (!wish.must && chance(20)) wish.cancel_after = up_to(3s);
+  return wish;
+}
+
+}  // namespace pawl::test

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "base/simulated_runtime.hpp"
+#include "lock/settings.hpp"
+#include "tests/support/faults.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pawl::test {
+
+inline constexpr Duration lease = std::chrono::seconds(3);
+inline constexpr Duration longest_lease = 2 * lease;
+inline constexpr Duration timeout = std::chrono::seconds(1);
+inline constexpr Duration longest_delay = std::chrono::seconds(5);
+
+/// One of the locks that a play is about.
+struct PlayedLock {
+  Kind kind = Kind::mutex;
+  std::string name = {};
+  std::uint32_t permits = 0;  ///< how many there are, of a semaphore
+  bool strict = false;        ///< nothing is passed on inside a client
+  bool spin = false;          ///< whoever waits tries for a while before it queues up
+
+  /// `rw lock0`
+  std::string title() const { return std::string(to_string(kind)) + " " + name; }
+};
+
+/// What a user wants, in one turn.
+struct Wish {
+  const PlayedLock* lock = nullptr;
+  lock::Wanted wanted = {};
+  AcquireOptions options = {};
+  std::optional<Duration> cancel_after = {};
+  bool must = false;  ///< nothing but the store's own failure excuses that it is not granted
+};
+
+/// What the seed has chosen for a world.
+struct Script {
+  std::size_t players = 0;
+  int users = 0;
+  int rounds = 0;
+  int disasters = 0;
+  std::vector<PlayedLock> locks = {};
+  /// How many of a hundred turns: in some worlds none, in some most of them, for what happens only when they meet.
+  int with_max_hold = 0;
+  int with_lock_delay = 0;
+  int with_other_lease = 0;
+  int with_downgrade = 0;
+  FaultRates weather = {};
+};
+
+/// The dice of one world.
+class Dice {
+ public:
+  explicit Dice(base::SimWorld& world) : world_(world) {}
+
+  /// From 0 to `most`.
+  std::uint64_t roll(std::uint64_t most) { return world_.random() % (most + 1); }
+  bool chance(int percent) { return roll(99) < static_cast<std::uint64_t>(percent); }
+  Duration up_to(Duration longest) {
+    return Duration(static_cast<Duration::rep>(roll(static_cast<std::uint64_t>(longest.count()))));
+  }
+
+  Script script();
+  Wish wish(const Script& script, const std::string& who);
+
+ private:
+  template <class T>
+  T one_of(std::initializer_list<T> choices) {
+    return choices.begin()[roll(choices.size() - 1)];
+  }
+  PlayedLock played_lock();
+  FaultRates weather();
+
+  base::SimWorld& world_;
+};
+
+}  // namespace pawl::test
