@@ -14,7 +14,7 @@
 namespace pawl::cli {
 
 /// What pawl answers. `pawl run` answers its command's own code; these are far from what commands use.
-inline constexpr int answer_no = 1;  ///< check: the grant does not stand; revoke: there is nothing to revoke
+inline constexpr int answer_no = 1;  ///< check: it does not stand; revoke: there is nothing; leader: nobody leads
 inline constexpr int store_failure = 121;
 inline constexpr int lock_lost = 122;
 inline constexpr int not_acquired = 124;
@@ -46,7 +46,7 @@ inline void value_or_fail(const Result<void>& result) {
 struct Context {
   std::optional<std::string> store_before = {};  ///< pawl --store URL ls
   std::optional<std::string> store_after = {};   ///< pawl ls --store URL
-  std::vector<std::string> command = {};         ///< what stood behind the -- of `pawl run`
+  std::vector<std::string> command = {};         ///< what stood behind the -- of `pawl run` or `pawl elect`
   int exit_code = 0;
 
   /// What was given, or is in PAWL_STORE; nothing: the default store.
@@ -71,6 +71,8 @@ void add_scheme(CLI::App& command, std::string& scheme);
 void describe(CLI::App& command, const std::string& usage, const std::string& footer);
 
 void add_run(CLI::App& app, Context& context);
+void add_elect(CLI::App& app, Context& context);
+void add_leader(CLI::App& app, Context& context);
 void add_ls(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_revoke(CLI::App& app, Context& context);

@@ -32,31 +32,43 @@ std::int64_t milliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-std::string json_of(const ClaimView& claim, bool holds) {
-  std::string out = fmt::format(
-      "{{\"claim\": {}, \"mode\": {}, \"host\": {}, \"pid\": {}, \"label\": {}, \"foreign\": {}, \"age_ms\": {}, "
-      "\"lease_left_ms\": {}, \"release_requested\": {}",
-      json_quote(claim.claim), json_quote(to_string(claim.mode)), json_quote(claim.owner.host), claim.owner.pid,
-      json_quote(claim.owner.label), claim.owner.foreign, milliseconds(claim.age), milliseconds(claim.lease_left),
-      claim.release_requested);
+std::string json_of(const Owner& owner) {
+  return fmt::format("\"host\": {}, \"pid\": {}, \"label\": {}, \"foreign\": {}", json_quote(owner.host), owner.pid,
+                     json_quote(owner.label), owner.foreign);
+}
+
+std::string json_of_value(std::string_view value) {
+  return fmt::format("\"value\": {}, \"encoded_value\": {}", json_quote(value), json_quote(base::encode_name(value)));
+}
+
+std::string json_of(const ClaimView& claim, Kind kind, bool holds) {
+  std::string out =
+      fmt::format("{{\"claim\": {}, \"mode\": {}, {}, \"age_ms\": {}, \"lease_left_ms\": {}, \"release_requested\": {}",
+                  json_quote(claim.claim), json_quote(to_string(claim.mode)), json_of(claim.owner),
+                  milliseconds(claim.age), milliseconds(claim.lease_left), claim.release_requested);
   if (holds) out += fmt::format(", \"token\": {}", json_quote(claim.token.to_string()));
+  if (kind == Kind::permits) out += fmt::format(", \"permits\": {}", claim.permits);
+  if (kind == Kind::permits && holds) out += fmt::format(", \"slots\": [{}]", fmt::join(claim.slots, ", "));
+  if (kind == Kind::election) out += ", " + json_of_value(claim.value);
   return out + "}";
 }
 
-std::string json_of(const std::vector<ClaimView>& claims, bool hold) {
+std::string json_of(const std::vector<ClaimView>& claims, Kind kind, bool hold) {
   std::vector<std::string> rows;
   rows.reserve(claims.size());
-  for (const ClaimView& claim : claims) rows.push_back("\n      " + json_of(claim, hold));
+  for (const ClaimView& claim : claims) rows.push_back("\n      " + json_of(claim, kind, hold));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
 std::string json_of(const LockView& view) {
+  const std::string permits = view.kind == Kind::permits ? fmt::format(", \"permits\": {}", view.permits) : "";
   return fmt::format(
-      "    {{\"name\": {}, \"encoded_name\": {}, \"kind\": {}, \"scheme\": {}, \"shut_for_ms\": {},\n"
+      "    {{\"name\": {}, \"encoded_name\": {}, \"kind\": {}, \"scheme\": {}, \"shut_for_ms\": {}{},\n"
       "     \"holders\": {},\n"
       "     \"waiters\": {}}}",
       json_quote(view.name), json_quote(base::encode_name(view.name)), json_quote(to_string(view.kind)),
-      json_quote(view.scheme), milliseconds(view.shut_for), json_of(view.holders, true), json_of(view.waiters, false));
+      json_quote(view.scheme), milliseconds(view.shut_for), permits, json_of(view.holders, view.kind, true),
+      json_of(view.waiters, view.kind, false));
 }
 
 }  // namespace
@@ -89,8 +101,15 @@ std::string json_of(const std::vector<LockView>& views) {
   return fmt::format("[\n{}\n  ]", fmt::join(rows, ",\n"));
 }
 
+std::string json_of(const Leader& leader) {
+  return fmt::format("{{{}, \"token\": {}, {}, \"age_ms\": {}}}", json_of_value(leader.value),
+                     json_quote(leader.token.to_string()), json_of(leader.owner), milliseconds(leader.age));
+}
+
 std::string json_document(std::string_view members) {
   return fmt::format("{{\n  \"version\": 1,\n  {}\n}}\n", members);
 }
+
+std::string json_line(std::string_view members) { return fmt::format("{{\"version\": 1, {}}}\n", members); }
 
 }  // namespace pawl::cli

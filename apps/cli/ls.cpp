@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,17 +21,24 @@ struct LsOptions {
   bool json = false;
 };
 
+/// How much of it the holders have, where they need not have all.
+std::string format_share(const LockView& view) {
+  if (view.kind == Kind::permits) return fmt::format(" ({} of {} permits)", permits_held(view), view.permits);
+  return view.holders.front().mode == Mode::shared ? " (shared)" : "";
+}
+
 std::string holder_of(const LockView& view) {
   if (view.holders.empty()) return view.shut_for > Duration::zero() ? "nobody: shut" : "nobody";
   std::string text = format_who(view.holders.front());
   if (view.holders.size() > 1) text += fmt::format(" and {} more", view.holders.size() - 1);
-  return text;
+  return text + format_share(view);
 }
 
 Row row_of(const LockView& view) {
   const bool held = !view.holders.empty();
   return {base::printable(view.name, 60),
           std::string(to_string(view.kind)),
+          std::to_string(view.holders.size()),
           std::to_string(view.waiters.size()),
           held ? format_age(view.holders.front().age) : "-",
           held ? view.holders.front().token.to_string() : "-",
@@ -39,14 +47,17 @@ Row row_of(const LockView& view) {
 
 void ls(const LsOptions& options, const Context& context) {
   Client client = open_client(context, {.scheme = options.scheme});
-  const std::vector<LockView> views = value_or_fail(client.list(options.prefix));
+  std::vector<LockView> views = value_or_fail(client.list(options.prefix));
+  // The kinds of one name side by side.
+  std::stable_sort(views.begin(), views.end(),
+                   [](const LockView& one, const LockView& other) { return one.name < other.name; });
   if (options.json) {
     fmt::print("{}", json_document("\"locks\": " + json_of(views)));
   } else if (views.empty()) {
     const std::string which = options.prefix.empty() ? "" : " whose name begins with " + in_quotes(options.prefix);
     fmt::print(stderr, "pawl: no lock{} is in use\n", which);
   } else {
-    std::vector<Row> rows{{"NAME", "KIND", "WAITING", "HELD FOR", "TOKEN", "HELD BY"}};
+    std::vector<Row> rows{{"NAME", "KIND", "HOLDERS", "WAITING", "HELD FOR", "TOKEN", "HELD BY"}};
     for (const LockView& view : views) rows.push_back(row_of(view));
     fmt::print("{}", format_table(rows));
   }
@@ -62,6 +73,8 @@ void add_ls(CLI::App& app, Context& context) {
   add_json_flag(*command, options->json);
   add_store_option(*command, context.store_after);
   describe(*command, "pawl ls [OPTIONS] [PREFIX]",
+           "HELD FOR and TOKEN are those of the first holder, where there are several.\n"
+           "\n"
            "Examples:\n"
            "  pawl ls\n"
            "  pawl ls billing/\n"

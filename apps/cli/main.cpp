@@ -25,13 +25,16 @@ constexpr std::string_view exit_codes =
     "Examples:\n"
     "  pawl run backup -- /usr/local/bin/backup --full\n"
     "  pawl run --no-wait --lease 10s report -- make report\n"
+    "  pawl run --read catalog -- ./query\n"
+    "  pawl elect api -- ./serve\n"
     "  pawl ls\n"
     "  pawl show backup\n"
     "\n"
     "\"pawl SUBCOMMAND --help\" tells more, \"man pawl\" everything.\n"
     "\n"
     "Exit codes:\n"
-    "  1      no: the grant does not stand (check), or there is nothing to revoke\n"
+    "  1      no: the grant does not stand (check), nobody leads (leader), or there is\n"
+    "         nothing to revoke\n"
     "  121    the store cannot be used: not there, no permission, full\n"
     "  122    the lock was lost while the command ran\n"
     "  124    the lock was not acquired in time\n"
@@ -44,11 +47,12 @@ int fail(int code, std::string_view sentence) {
   return code;
 }
 
-/// `pawl run` ends at the first --; the rest belongs to the command. Other subcommands may use -- as is usual.
+/// `pawl run` and `pawl elect` end at the first --; the rest belongs to the command. Other subcommands may use -- as is
+/// usual.
 std::vector<std::string> take_command(std::vector<std::string> words, Context& context) {
   auto word = words.begin();
   while (word != words.end() && word->starts_with('-')) word += *word == "--store" && word + 1 != words.end() ? 2 : 1;
-  if (word == words.end() || *word != "run") return words;
+  if (word == words.end() || (*word != "run" && *word != "elect")) return words;
   const auto mark = std::find(word, words.end(), "--");
   if (mark == words.end()) return words;
   context.command.assign(mark + 1, words.end());
@@ -90,6 +94,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 
 void add_all(CLI::App& app, Context& context) {
   pawl::cli::add_run(app, context);
+  pawl::cli::add_elect(app, context);
+  pawl::cli::add_leader(app, context);
   pawl::cli::add_ls(app, context);
   pawl::cli::add_show(app, context);
   pawl::cli::add_revoke(app, context);

@@ -6,7 +6,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,12 +36,17 @@ constexpr Ability abilities[] = {
     {"CONTENTION", "knows_contention", "a holder is told whether others wait", &Capabilities::knows_contention},
     {"SHARED", "shared_mode", "readers hold together", &Capabilities::shared_mode},
     {"PERMITS", "permits", "semaphores", &Capabilities::permits},
+    {"ELECTION", "election", "leaders with a value", &Capabilities::election},
     {"DELAY", "lock_delay", "stays shut for a while after its holder failed", &Capabilities::lock_delay},
     {"REVOKE", "revocable", "the holder can be asked to let go", &Capabilities::revocable},
     {"RESTART", "survives_restart", "holds and queue outlive a restart of the store", &Capabilities::survives_restart},
     {"BOUNDED", "bounded_by_lease", "nobody else holds it before our lease is over by our own clock",
      &Capabilities::bounded_by_lease},
 };
+
+std::string leases(const Capabilities& can) {
+  return base::format_duration(can.shortest_lease) + " to " + base::format_duration(can.longest_lease);
+}
 
 Row header() {
   Row row{"STORE", "SCHEME"};
@@ -50,7 +58,7 @@ Row header() {
 Row row_of(const Capabilities& can) {
   Row row{std::string(can.store), std::string(can.scheme)};
   for (const Ability& ability : abilities) row.emplace_back(can.*ability.value ? "yes" : "-");
-  row.push_back(base::format_duration(can.shortest_lease) + " to " + base::format_duration(can.longest_lease));
+  row.push_back(leases(can));
   row.emplace_back(can.token_source);
   row.emplace_back(can.on_client_death);
   return row;
@@ -85,16 +93,58 @@ void print_json(const std::vector<const Capabilities*>& all) {
   fmt::print("{{\n  \"version\": 1,\n  \"schemes\": [\n{}\n  ]\n}}\n", rows);
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+void print_markdown_row(const Row& row) {
+  for (const std::string& cell : row) fmt::print("| {} ", cell);
+  fmt::print("|\n");
+}
+
+void print_markdown_header(const Row& row) {
+  print_markdown_row(row);
+  for (std::size_t i = 0; i < row.size(); ++i) fmt::print("|---");
+  fmt::print("|\n");
+}
+
+/// Two tables, for docs/guarantees.md: the abilities, and what takes words. Then what the headings mean.
+void print_markdown(const std::vector<const Capabilities*>& all) {
+  Row heading{"store", "scheme"};
+  for (const Ability& ability : abilities) heading.push_back(lower(ability.column));
+  print_markdown_header(heading);
+  for (const Capabilities* can : all) {
+    Row row{std::string(can->store), "`" + std::string(can->scheme) + "`"};
+    for (const Ability& ability : abilities) row.emplace_back(can->*ability.value ? "yes" : "-");
+    print_markdown_row(row);
+  }
+  fmt::print("\n");
+  print_markdown_header({"store", "scheme", "leases", "most waiters", "tokens from", "a dead client's lock is free"});
+  for (const Capabilities* can : all) {
+    const std::string most = can->most_waiters == 0 ? "as many as fit" : fmt::format("{}", can->most_waiters);
+    print_markdown_row({std::string(can->store), "`" + std::string(can->scheme) + "`", leases(*can), most,
+                        std::string(can->token_source), std::string(can->on_client_death)});
+  }
+  fmt::print("\n");
+  for (const Ability& ability : abilities) fmt::print("- *{}*: {}\n", lower(ability.column), ability.meaning);
+}
+
 }  // namespace
 
 void add_schemes(CLI::App& app, Context&) {
   CLI::App* command = app.add_subcommand("schemes", "List the stores, their schemes, and what each can do");
   const auto json = std::make_shared<bool>(false);
-  describe(*command, "pawl schemes [--json]", "Example:\n  pawl schemes --json");
+  const auto markdown = std::make_shared<bool>(false);
+  describe(*command, "pawl schemes [--json | --markdown]", "Example:\n  pawl schemes --json");
   add_json_flag(*command, *json);
-  command->callback([json] {
+  command->add_flag("--markdown", *markdown, "As docs/guarantees.md has it")->excludes("--json");
+  command->callback([json, markdown] {
     if (*json) {
       print_json(store::all_capabilities());
+    } else if (*markdown) {
+      print_markdown(store::all_capabilities());
     } else {
       print_table(store::all_capabilities());
     }

@@ -20,37 +20,51 @@ struct ShowOptions {
   bool json = false;
 };
 
-void print_holder(const ClaimView& holder) {
-  const char* mode = holder.mode == Mode::shared ? ", shared" : "";
-  fmt::print("  held for {} by {}{}\n", format_age(holder.age), format_who(holder), mode);
+/// How much of the lock a claim is for, where it need not be all.
+std::string share_of(const ClaimView& claim, const LockView& view) {
+  if (view.kind == Kind::permits) return fmt::format("{} of {} permits", claim.permits, view.permits);
+  return claim.mode == Mode::shared ? "shared" : "";
+}
+
+void print_holder(const ClaimView& holder, const LockView& view) {
+  const std::string share = share_of(holder, view);
+  fmt::print("  {} for {} by {}{}\n", view.kind == Kind::election ? "led" : "held", format_age(holder.age),
+             format_who(holder), share.empty() ? "" : ", " + share);
   if (holder.release_requested) fmt::print("    asked to let go (pawl revoke)\n");
+  if (view.kind == Kind::election) fmt::print("    value  {}\n", as_line(holder.value));
+  if (view.kind == Kind::permits) fmt::print("    slots  {}\n", format_slots(holder.slots));
   fmt::print("    token  {}\n", holder.token.to_string());
   fmt::print("    claim  {}\n", holder.claim);
   fmt::print("    lease  {} left, unless renewed\n", format_age(holder.lease_left));
 }
 
-void print_waiters(const std::vector<ClaimView>& waiters) {
-  if (waiters.empty()) return fmt::print("  nobody waits\n");
-  fmt::print("  {} waiting\n", waiters.size());
+Row row_of(std::size_t place, const ClaimView& waiter, const LockView& view) {
+  std::string who = format_who(waiter);
+  if (const std::string share = share_of(waiter, view); !share.empty()) who += " (" + share + ")";
+  if (view.kind == Kind::election) who += " (value " + in_quotes(waiter.value) + ")";
+  return {fmt::format("    {}", place), format_age(waiter.age), waiter.claim, who};
+}
+
+void print_waiters(const LockView& view) {
+  if (view.waiters.empty()) return fmt::print("  nobody waits\n");
+  fmt::print("  {} waiting\n", view.waiters.size());
   std::vector<Row> rows{{"   ", "FOR", "CLAIM", "WHO"}};
-  for (std::size_t i = 0; i < waiters.size(); ++i) {
-    const ClaimView& waiter = waiters[i];
-    const std::string mode = waiter.mode == Mode::shared ? " (shared)" : "";
-    rows.push_back({fmt::format("    {}", i + 1), format_age(waiter.age), waiter.claim, format_who(waiter) + mode});
-  }
+  for (std::size_t i = 0; i < view.waiters.size(); ++i) rows.push_back(row_of(i + 1, view.waiters[i], view));
   fmt::print("{}", format_table(rows));
 }
 
 void print_view(const LockView& view) {
   fmt::print("{} ({}, scheme {})\n", in_quotes(view.name), to_string(view.kind), view.scheme);
   if (view.shut_for > Duration::zero()) {
-    fmt::print("  shut for another {}: its last holder failed, and asked for a lock-delay\n",
+    // Of a semaphore, or of a lock that it shared, that need not be all.
+    fmt::print("  what a failed holder had is shut for another {}: it had asked for a lock-delay\n",
                format_age(view.shut_for));
   } else if (view.holders.empty()) {
-    fmt::print("  nobody holds it\n");
+    fmt::print("  nobody {}\n", view.kind == Kind::election ? "leads" : "holds it");
   }
-  for (const ClaimView& holder : view.holders) print_holder(holder);
-  print_waiters(view.waiters);
+  if (view.kind == Kind::permits) fmt::print("  {} of {} permits are taken\n", permits_held(view), view.permits);
+  for (const ClaimView& holder : view.holders) print_holder(holder, view);
+  print_waiters(view);
 }
 
 void show(const ShowOptions& options, const Context& context) {
@@ -72,6 +86,7 @@ void add_show(CLI::App& app, Context& context) {
   add_json_flag(*command, options->json);
   add_store_option(*command, context.store_after);
   describe(*command, "pawl show [OPTIONS] NAME",
+           "Kinds never meet, so one name can be several locks: all that are in use are shown.\n"
            "Waiters stand in the order in which they will be served, where the scheme is fair.\n"
            "\n"
            "Examples:\n"

@@ -77,9 +77,9 @@ TEST_F(CliInspect, LsListsByPrefix) {
   EXPECT_EQ(of_json({"ls", "--json"}, "[l['name'] for l in d['locks']]"), "['billing/a', 'billing/b', 'other']\n");
   EXPECT_EQ(of_json({"ls", "--json", "billing/"}, "[l['name'] for l in d['locks']]"), "['billing/a', 'billing/b']\n");
   const std::string table = pawl({"ls", "billing/"}).out;
-  EXPECT_THAT(table,
-              AllOf(StartsWith("NAME       KIND   WAITING  HELD FOR  TOKEN"), HasSubstr("\nbilling/a  mutex  0 "),
-                    HasSubstr(", pid " + std::to_string(two.pid()) + ": sh\n")));
+  EXPECT_THAT(table, AllOf(StartsWith("NAME       KIND   HOLDERS  WAITING  HELD FOR  TOKEN"),
+                           HasSubstr("\nbilling/a  mutex  1        0 "),
+                           HasSubstr(", pid " + std::to_string(two.pid()) + ": sh\n")));
   EXPECT_EQ(pawl({"ls", "nothing/"}).err, "pawl: no lock whose name begins with \"nothing/\" is in use\n");
 }
 
@@ -90,6 +90,98 @@ TEST_F(CliInspect, AnyBytesAsANameMakeGoodJsonAndOneLine) {
             "'a\\nb\\t\"c\" \\ufffd \\xe4' a%0Ab%09%22c%22%20%FF%20%C3%A4\n");
   const std::string table = pawl({"ls"}).out;
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
+}
+
+/// One name, four locks, each in use.
+class CliAllKinds : public CliInspect {
+ protected:
+  CliAllKinds() {
+    all_.push_back(holder("job", {"--label", "plain"}));
+    all_.push_back(holder("job", {"--read", "--label", "reader one"}));
+    all_.push_back(holder("job", {"--read", "--label", "reader two"}));
+    all_.push_back(holder("job", {"--permits", "1/5", "--label", "first"}));
+    all_.push_back(holder("job", {"--permits", "2/5", "--label", "second"}));
+    all_.push_back(start({"run", "--permits", "4/5", "job", "--", "true"}));
+    all_.push_back(start({"elect", "--value", "10.0.0.7", "job", "--", "sh", "-c", sleeper}));
+    EXPECT_TRUE(all_.back().says("started"));
+    all_.push_back(start({"elect", "--value", "10.0.0.8", "job", "--", "true"}));
+    EXPECT_TRUE(eventually([&] {
+      return of_json({"show", "--json", "job"}, "sum(len(l['waiters']) for l in d['locks'])") == "2\n";
+    }));
+  }
+  std::vector<Process> all_;
+};
+
+TEST_F(CliAllKinds, ShowPrintsThemAll) {
+  const std::string view = pawl({"show", "job"}).out;
+  EXPECT_THAT(view, AllOf(HasSubstr("\"job\" (mutex, scheme queue)\n  held for "), HasSubstr(": plain\n"),
+                          HasSubstr("\"job\" (rw, scheme queue)\n  held for "), HasSubstr(": reader one, shared\n"),
+                          HasSubstr(": reader two, shared\n")));
+  EXPECT_THAT(view,
+              AllOf(HasSubstr("\"job\" (permits, scheme queue)\n  3 of 5 permits are taken\n  held for "),
+                    HasSubstr(": first, 1 of 5 permits\n    slots  0\n"),
+                    HasSubstr(": second, 2 of 5 permits\n    slots  1-2\n"), HasSubstr(": true (4 of 5 permits)\n")));
+  EXPECT_THAT(view, AllOf(HasSubstr("\"job\" (election, scheme queue)\n  led for "),
+                          HasSubstr(": sh\n    value  10.0.0.7\n"), HasSubstr(": true (value \"10.0.0.8\")\n")));
+  const std::string readers = pawl({"show", "--kind", "rw", "job"}).out;
+  EXPECT_THAT(readers, AllOf(StartsWith("\"job\" (rw, "), testing::Not(HasSubstr("permits"))));
+}
+
+TEST_F(CliAllKinds, TheSameAsJson) {
+  EXPECT_EQ(of_json({"show", "--json", "job"},
+                    "d['version'], [(l['kind'], l.get('permits'), [(h['mode'], h.get('permits'), h.get('slots'), "
+                    "h.get('value')) for h in l['holders']], [(w.get('permits'), w.get('value')) for w in "
+                    "l['waiters']]) for l in d['locks']]"),
+            "1 [('mutex', None, [('exclusive', None, None, None)], []), "
+            "('rw', None, [('shared', None, None, None), ('shared', None, None, None)], []), "
+            "('permits', 5, [('exclusive', 1, [0], None), ('exclusive', 2, [1, 2], None)], [(4, None)]), "
+            "('election', None, [('exclusive', None, None, '10.0.0.7')], [(None, '10.0.0.8')])]\n");
+}
+
+TEST_F(CliAllKinds, LsHasALineForEach) {
+  const Process other = holder("a name before it", {"--permits", "1/2"});
+  EXPECT_EQ(of_json({"ls", "--json"}, "[(l['name'][0], l['kind'], len(l['holders'])) for l in d['locks']]"),
+            "[('a', 'permits', 1), ('j', 'mutex', 1), ('j', 'rw', 2), ('j', 'permits', 2), ('j', 'election', 1)]\n");
+  const std::string table = pawl({"ls", "job"}).out;
+  EXPECT_THAT(table, AllOf(HasSubstr("\njob   mutex     1        0 "), HasSubstr("\njob   rw        2        0 "),
+                           HasSubstr(" and 1 more (shared)\n"), HasSubstr("\njob   permits   2        1 "),
+                           HasSubstr(" and 1 more (3 of 5 permits)\n"), HasSubstr("\njob   election  1        1 ")));
+}
+
+TEST_F(CliAllKinds, OneOfSeveralHoldersIsAskedAndNoOther) {
+  const Ended which = pawl({"revoke", "--kind", "rw", "job"});
+  EXPECT_EQ(which.code, 125);
+  EXPECT_THAT(which.err, HasSubstr("\"job\" can mean 2 claims, say which one with --claim or --kind: "));
+  std::string claim = of_json({"show", "--json", "--kind", "rw", "job"},
+                              "[h['claim'] for h in d['locks'][0]['holders'] if h['label'] == 'reader two'][0]");
+  claim.pop_back();
+  EXPECT_EQ(pawl({"revoke", "--claim", claim, "job"}).code, 0);
+  EXPECT_EQ(all_[2].wait().code, 128 + SIGTERM);
+  EXPECT_TRUE(all_[1].running());
+
+  std::string permits = of_json({"show", "--json", "--kind", "permits", "job"}, "d['locks'][0]['holders'][1]['claim']");
+  permits.pop_back();
+  EXPECT_EQ(pawl({"revoke", "--now", "--kind", "permits", "--claim", permits, "job"}).code, 0);
+  EXPECT_EQ(all_[4].wait().code, 122);
+  EXPECT_EQ(pawl({"revoke", "--kind", "mutex", "job"}).code, 0);
+  EXPECT_EQ(all_[0].wait().code, 128 + SIGTERM);
+  EXPECT_EQ(pawl({"revoke", "--kind", "election", "job"}).code, 0);
+  EXPECT_EQ(all_[6].wait().code, 128 + SIGTERM);
+}
+
+TEST_F(CliInspect, CheckKnowsEveryKind) {
+  const std::string check =
+      "for s in $PAWL_SEQUENCERS; do " PAWL_CLI " check $s || exit 9; done; echo $PAWL_SEQUENCERS";
+  for (Words words :
+       {Words{"run", "job"}, Words{"run", "--read", "job"}, Words{"run", "--write", "job"},
+        Words{"run", "--permits", "2/3", "job"}, Words{"run", "--also", "b", "job"}, Words{"elect", "job"}}) {
+    words.insert(words.end(), {"--", "sh", "-c", check});
+    SCOPED_TRACE(testing::PrintToString(words));
+    const Ended ended = pawl(words);
+    EXPECT_EQ(ended.code, 0) << ended.out;
+    const std::string all = ended.out.substr(ended.out.rfind("pawl1."));
+    EXPECT_EQ(pawl({"check", all.substr(0, all.find('\n'))}).code, 1) << "it is over";
+  }
 }
 
 TEST_F(CliInspect, CheckTellsWhetherAGrantStands) {
@@ -205,6 +297,8 @@ TEST_F(CliAmbiguous, OnATerminalOneIsAskedWhich) {
 TEST_F(CliInspect, SchemesAndVersionNeedNoStore) {
   const Words nothing{"PATH=/usr/bin:/bin", "PAWL_STORE=nonsense"};
   EXPECT_THAT(start_with(nothing, {"schemes"}).wait().out, AllOf(StartsWith("STORE "), HasSubstr("\nfile ")));
+  EXPECT_THAT(start_with(nothing, {"schemes", "--markdown"}).wait().out,
+              AllOf(StartsWith("| store | scheme | fair | "), HasSubstr("\n| file | `queue` | yes | ")));
   EXPECT_THAT(start_with(nothing, {"version"}).wait().out, MatchesRegex("pawl [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   EXPECT_EQ(of_json({"schemes", "--json"}, "d['version'], d['schemes'][0]['fair']"), "1 True\n");
 }

@@ -40,7 +40,8 @@ TEST_F(CliPlaces, CronAndAShellMeetInOneDefaultFolder) {
 }
 
 TEST_F(CliPlaces, EverySubcommandHasHelpWithAnExample) {
-  for (const std::string name : {"run", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "schemes"}) {
+  for (const std::string name :
+       {"run", "elect", "leader", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "schemes"}) {
     const Ended help = pawl({name, "--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: pawl " + name), HasSubstr("Example"), HasSubstr("\n  pawl ")))
@@ -55,8 +56,11 @@ TEST_F(CliPlaces, TheManPageIsCleanAndKnowsEverySubcommandAndCode) {
   if (page.code == 99) GTEST_SKIP() << "no man here";
   EXPECT_EQ(page.code, 0);
   EXPECT_EQ(page.err, "");
-  for (const std::string word : {"run", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "schemes", "version",
-                                 "121", "122", "124", "125", "126", "127", "PAWL_STORE", "PAWL_SEQUENCER"}) {
+  for (const std::string word : {"run",        "elect",           "leader",    "ls",    "show",     "revoke",
+                                 "check",      "epoch",           "demo",      "bench", "schemes",  "version",
+                                 "--read",     "--write",         "121",       "122",   "124",      "125",
+                                 "--permits",  "--also",          "126",       "127",   "--follow", "--value",
+                                 "PAWL_STORE", "PAWL_SEQUENCERS", "PAWL_VALUE"}) {
     EXPECT_THAT(page.out, HasSubstr(word));
   }
 }
@@ -80,20 +84,25 @@ TEST_F(CliPlaces, BashCompletesSubcommandsOptionsAndLocks) {
   };
   const Process alice = holder("billing/a");
   EXPECT_EQ(complete("pawl r"), "run revoke\n");
-  EXPECT_EQ(complete("pawl run --w"), "--wait\n");
+  EXPECT_EQ(complete("pawl run --wa"), "--wait\n");
   EXPECT_EQ(complete("pawl show bil"), "billing/a\n");
   EXPECT_EQ(complete("pawl --store " + store() + " show --j"), "--json\n");
   EXPECT_EQ(complete("pawl show --kind r"), "rw\n");
   EXPECT_EQ(complete("pawl epoch n"), "new\n");
+  EXPECT_EQ(complete("pawl run --also bil"), "billing/a\n");
+  EXPECT_EQ(complete("pawl run --per"), "--permits\n");
+  EXPECT_EQ(complete("pawl elect --v"), "--value\n");
+  EXPECT_EQ(complete("pawl leader --f"), "--follow\n");
 }
 
 TEST_F(CliPlaces, TheCompletionsKnowEverySubcommandAndOption) {
   const std::string scripts[] = {"pawl.bash", "_pawl", "pawl.fish"};
   for (const std::string& script : scripts) {
     const std::string text = read_file(source + "/apps/cli/completion/" + script);
-    for (const std::string word : {"run",     "ls",      "show", "revoke",  "check", "epoch", "demo",       "bench",
-                                   "schemes", "version", "wait", "no-wait", "lease", "grace", "lock-delay", "label",
-                                   "scheme",  "store",   "json", "kind",    "claim", "now",   "workers",    "time"}) {
+    for (const std::string word :
+         {"run",     "ls",    "show",  "revoke",     "check", "epoch",  "demo",  "bench", "schemes", "version", "wait",
+          "no-wait", "lease", "grace", "lock-delay", "label", "scheme", "store", "json",  "kind",    "claim",   "now",
+          "workers", "time",  "elect", "leader",     "read",  "write",  "also",  "value", "permits", "follow"}) {
       EXPECT_THAT(text, HasSubstr(word)) << script;
     }
   }

@@ -2,7 +2,7 @@
 
 #include "base/real_runtime.hpp"
 #include "lock/client_core.hpp"
-#include "lock/mutex_core.hpp"
+#include "lock/lock_core.hpp"
 #include "store/registry.hpp"
 
 #include <pawl/pawl.hpp>
@@ -33,7 +33,7 @@ std::shared_ptr<lock::ClientCore> open(std::string_view text) {
   return lock::make_handle(lock::ClientCore::make(runtime, std::move(store), options).value());
 }
 
-awaitable<void> hold_until_the_end(std::shared_ptr<lock::MutexCore> mutex, std::vector<Hold>& holds,
+awaitable<void> hold_until_the_end(std::shared_ptr<lock::LockCore> mutex, std::vector<Hold>& holds,
                                    std::atomic<int>& granted) {
   const AcquireOptions options;
   Result<Hold> hold = co_await mutex->acquire(options, std::stop_token());

@@ -4,7 +4,7 @@
 #include "base/real_runtime.hpp"
 #include "base/url.hpp"
 #include "lock/hold_core.hpp"
-#include "lock/mutex_core.hpp"
+#include "lock/lock_core.hpp"
 #include "store/registry.hpp"
 
 #include <fmt/format.h>
@@ -25,10 +25,10 @@ using namespace std::chrono_literals;
 constexpr int processes = 2;
 constexpr const char* name = "pawl-bench/waiters";
 
-using Locks = std::vector<std::shared_ptr<lock::MutexCore>>;
+using Locks = std::vector<std::shared_ptr<lock::LockCore>>;
 
 /// The coroutine form: a waiting claim costs no thread, so that a thousand of them are no crowd of threads.
-base::awaitable<void> take_turns(std::shared_ptr<lock::MutexCore> lock, int me, int all, Stage* stage,
+base::awaitable<void> take_turns(std::shared_ptr<lock::LockCore> lock, int me, int all, Stage* stage,
                                  std::latch* over) {
   while (!stage->stop) {
     const AcquireOptions options;
@@ -45,7 +45,7 @@ base::awaitable<void> take_turns(std::shared_ptr<lock::MutexCore> lock, int me, 
 }
 
 /// A client each: claims of one client share one place in the store's queue.
-std::shared_ptr<lock::MutexCore> make_lock(const std::string& text, base::Runtime& runtime) {
+std::shared_ptr<lock::LockCore> make_lock(const std::string& text, base::Runtime& runtime) {
   const base::Url url = value_or_fail(base::Url::parse(text));
   std::shared_ptr<store::Store> store = value_or_fail(store::open_store(url, runtime));
   const auto client = value_or_fail(lock::ClientCore::make(runtime, std::move(store), ClientOptions{}));
@@ -54,7 +54,7 @@ std::shared_ptr<lock::MutexCore> make_lock(const std::string& text, base::Runtim
 }
 
 /// In the same order whatever their number: every hand-off goes to the other process.
-void queue_up_in_turn(const std::shared_ptr<lock::MutexCore>& lock, int me, Stage& stage,
+void queue_up_in_turn(const std::shared_ptr<lock::LockCore>& lock, int me, Stage& stage,
                       const std::function<void()>& start) {
   while (stage.queued != me && !stage.stop) std::this_thread::sleep_for(50us);
   start();

@@ -12,10 +12,10 @@ _pawl_schemes() {
   pawl schemes --json 2>/dev/null | sed -n 's/.*"scheme": "\([^"]*\)".*/\1/p' | sort -u
 }
 
-# What pawl run executes is completed like any command.
+# What pawl run and pawl elect execute is completed like any command.
 _pawl_command() {
   local i
-  [[ $1 == run ]] && declare -F _command_offset >/dev/null || return 1
+  [[ $1 == run || $1 == elect ]] && declare -F _command_offset >/dev/null || return 1
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} != -- ]] || { _command_offset $((i + 1)) && return; }
   done
@@ -49,13 +49,17 @@ _pawl() {
       COMPREPLY=($(compgen -W "1s 5s 10s 30s 1m 5m" -- "$word"))
       return
       ;;
-    --label | --name | --claim | --workers | -E) return ;;
+    --also) COMPREPLY=($(compgen -W "$(_pawl_locks)" -- "$word")) && return ;;
+    --permits) COMPREPLY=($(compgen -W "1/2 1/3 1/4 1/8" -- "$word")) && return ;;
+    --label | --name | --value | --claim | --workers | -E) return ;;
   esac
 
-  local words=""
+  local words="" taking="--wait --no-wait --lease --grace --lock-delay --scheme --label --name -E --store --help"
   case $subcommand in
-    "") words="run ls show revoke check epoch demo bench schemes version --store --help --version" ;;
-    run) words="--wait --no-wait --lease --grace --lock-delay --scheme --label --name -E --store --help" ;;
+    "") words="run elect leader ls show revoke check epoch demo bench schemes version --store --help --version" ;;
+    run) words="--read --write --permits --also $taking" ;;
+    elect) words="--value $taking" ;;
+    leader) words="--follow --scheme --json --store --help" ;;
     ls) words="--scheme --json --store --help" ;;
     show) words="--kind --scheme --json --store --help" ;;
     revoke) words="--now --kind --claim --scheme --store --help" ;;
@@ -63,13 +67,13 @@ _pawl() {
     epoch) words="new --json --store --help" ;;
     demo) words="--workers --time --help" ;;
     bench) words="--time --json --store --help" ;;
-    schemes) words="--json --help" ;;
+    schemes) words="--json --markdown --help" ;;
     version) words="--help" ;;
   esac
   if [[ $word != -* ]]; then
     [[ -z $subcommand || $subcommand == epoch ]] || words=""
     case $subcommand in
-      run | ls | show | revoke) words=$(_pawl_locks) ;;
+      run | elect | leader | ls | show | revoke) words=$(_pawl_locks) ;;
     esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$word"))

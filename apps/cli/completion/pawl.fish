@@ -8,9 +8,11 @@ function __pawl_in
     __fish_seen_subcommand_from $argv; and not contains -- -- (commandline -opc)
 end
 
-set -l subcommands run ls show revoke check epoch demo bench schemes version
+set -l subcommands run elect leader ls show revoke check epoch demo bench schemes version
 complete -c pawl -f
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a run -d 'Run a command under a lock'
+complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a elect -d 'Run a command while we lead'
+complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a leader -d 'Print who leads an election'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a ls -d 'List the locks in use'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a show -d 'Show who holds a lock and who waits'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a revoke -d 'Ask a holder to let go'
@@ -22,20 +24,27 @@ complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a schemes -d
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a version -d 'Print the version'
 complete -c pawl -l store -x -d 'Where the locks are'
 complete -c pawl -s h -l help -d 'Print help'
-complete -c pawl -n "__pawl_in run ls show revoke" -a "(__pawl_locks)"
-complete -c pawl -n "__pawl_in run ls show revoke check" -l scheme -x -d 'How the lock is built'
-complete -c pawl -n "__pawl_in ls show check epoch bench schemes" -l json -d 'For programs'
+complete -c pawl -n "__pawl_in run elect leader ls show revoke" -a "(__pawl_locks)"
+complete -c pawl -n "__pawl_in run elect leader ls show revoke check" -l scheme -x -d 'How the lock is built'
+complete -c pawl -n "__pawl_in leader ls show check epoch bench schemes" -l json -d 'For programs'
 complete -c pawl -n "__pawl_in show revoke" -l kind -x -a "mutex rw permits election" -d 'Only this kind of lock'
-complete -c pawl -n "__pawl_in run" -l wait -x -d 'Give up after this long'
-complete -c pawl -n "__pawl_in run" -l no-wait -d 'Give up at once'
-complete -c pawl -n "__pawl_in run" -l lease -x -d 'How long the store believes in us'
-complete -c pawl -n "__pawl_in run" -l grace -x -d 'Between TERM and KILL'
-complete -c pawl -n "__pawl_in run" -l lock-delay -x -d 'Shut this long if we fail'
-complete -c pawl -n "__pawl_in run" -l label -x -d 'Shown by pawl show'
-complete -c pawl -n "__pawl_in run" -l name -x -d 'A name that begins with -'
-complete -c pawl -n "__pawl_in run" -s E -x -d 'The exit code in place of 124'
+complete -c pawl -n "__pawl_in run elect" -l wait -x -d 'Give up after this long'
+complete -c pawl -n "__pawl_in run elect" -l no-wait -d 'Give up at once'
+complete -c pawl -n "__pawl_in run elect" -l lease -x -d 'How long the store believes in us'
+complete -c pawl -n "__pawl_in run elect" -l grace -x -d 'Between TERM and KILL'
+complete -c pawl -n "__pawl_in run elect" -l lock-delay -x -d 'Shut this long if we fail'
+complete -c pawl -n "__pawl_in run elect" -l label -x -d 'Shown by pawl show'
+complete -c pawl -n "__pawl_in run elect" -l name -x -d 'A name that begins with -'
+complete -c pawl -n "__pawl_in run elect" -s E -x -d 'The exit code in place of 124'
+complete -c pawl -n "__pawl_in run" -l read -d 'Share it with other readers'
+complete -c pawl -n "__pawl_in run" -l write -d 'Alone, no readers'
+complete -c pawl -n "__pawl_in run" -l permits -x -a "1/2 1/3 1/4 1/8" -d 'Permits of a semaphore'
+complete -c pawl -n "__pawl_in run" -l also -x -a "(__pawl_locks)" -d 'A further lock'
+complete -c pawl -n "__pawl_in elect" -l value -x -d 'What pawl leader prints'
+complete -c pawl -n "__pawl_in leader" -s f -l follow -d 'Print every change'
 complete -c pawl -n "__pawl_in revoke" -l now -d 'Take it away'
 complete -c pawl -n "__pawl_in revoke" -l claim -x -d 'Which claim'
 complete -c pawl -n "__pawl_in epoch" -a new -d 'Begin a new epoch'
 complete -c pawl -n "__pawl_in demo" -l workers -x -d 'How many processes'
 complete -c pawl -n "__pawl_in demo bench" -l time -x -d 'How long'
+complete -c pawl -n "__pawl_in schemes" -l markdown -d 'As a table for documents'

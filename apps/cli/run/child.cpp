@@ -4,6 +4,7 @@
 #include "base/lock_name.hpp"
 #include "base/url.hpp"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <fcntl.h>
@@ -12,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 namespace pawl::cli {
@@ -63,6 +66,25 @@ Failure cannot_execute(const std::string& command, int reason) {
                                                             missing ? "there is no such command" : ::strerror(reason))};
 }
 
+constexpr std::size_t longest_variable = std::size_t{128} * 1024;  // the kernel's MAX_ARG_STRLEN, with the final zero
+
+constexpr std::string_view ours[] = {"PAWL_LOCK", "PAWL_TOKEN", "PAWL_SEQUENCER", "PAWL_SEQUENCERS", "PAWL_VALUE"};
+
+/// Nothing of a pawl around us: the command would take it for its own.
+std::vector<std::string> inherited_environment() {
+  std::vector<std::string> out;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view key = text.substr(0, text.find('='));
+    if (key == "PAWL_STORE") {
+      out.push_back("PAWL_STORE=" + without_password(text.substr(key.size() + 1)));
+    } else if (std::find(std::begin(ours), std::end(ours), key) == std::end(ours)) {
+      out.emplace_back(text);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string without_password(std::string_view text) {
@@ -77,20 +99,22 @@ std::string without_password(std::string_view text) {
   return url.erase(colon, at - colon);
 }
 
-std::vector<std::string> child_environment(const Sequencer& sequencer) {
-  std::vector<std::string> out;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view key = text.substr(0, text.find('='));
-    if (key == "PAWL_STORE") {
-      out.push_back("PAWL_STORE=" + without_password(text.substr(key.size() + 1)));
-    } else if (key != "PAWL_LOCK" && key != "PAWL_TOKEN" && key != "PAWL_SEQUENCER") {
-      out.emplace_back(text);
-    }
+std::vector<std::string> child_environment(const std::vector<Sequencer>& sequencers,
+                                           const std::optional<std::string>& value) {
+  std::vector<std::string> out = inherited_environment();
+  const Sequencer& first = sequencers.front();
+  out.push_back("PAWL_LOCK=" + first.name);
+  out.push_back("PAWL_TOKEN=" + first.token.to_string());
+  out.push_back("PAWL_SEQUENCER=" + first.to_string());
+  if (value) out.push_back("PAWL_VALUE=" + *value);
+  std::string all = "PAWL_SEQUENCERS=";
+  for (const Sequencer& sequencer : sequencers) all += (all.back() == '=' ? "" : " ") + sequencer.to_string();
+  if (all.size() < longest_variable) {
+    out.push_back(std::move(all));
+  } else {
+    fmt::print(stderr, "pawl: PAWL_SEQUENCERS is not set: {} of them are longer than a variable can be\n",
+               sequencers.size());
   }
-  out.push_back("PAWL_LOCK=" + sequencer.name);
-  out.push_back("PAWL_TOKEN=" + sequencer.token.to_string());
-  out.push_back("PAWL_SEQUENCER=" + sequencer.to_string());
   return out;
 }
 

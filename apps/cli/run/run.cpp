@@ -1,127 +1,112 @@
 #include "apps/cli/context.hpp"
-#include "apps/cli/run/child.hpp"
-#include "apps/cli/run/supervisor.hpp"
-#include "apps/cli/run/waiting.hpp"
-#include "base/duration.hpp"
+#include "apps/cli/run/under_lock.hpp"
+#include "apps/cli/views.hpp"
 #include "base/lock_name.hpp"
-#include "base/url.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace pawl::cli {
 
 namespace {
 
-using namespace std::chrono_literals;
+constexpr const char* usage = "pawl run [OPTIONS] NAME -- COMMAND...";
 
-constexpr Duration library_lease = 30s;
-
-struct RunOptions {
-  std::optional<std::string> name = {};
-  std::optional<Duration> wait = {};
-  bool no_wait = false;
-  std::optional<Duration> lease = {};
-  std::optional<Duration> grace = {};
-  std::optional<Duration> lock_delay = {};
-  std::string scheme = {};
-  std::optional<std::string> label = {};
-  int code_of_not_acquired = not_acquired;
+struct Permits {
+  std::uint32_t wanted = 0;
+  std::uint32_t of = 0;
 };
 
-/// What the store's URL says of it; nothing if it says nothing, or is wrong: opening the store will tell.
-std::optional<std::string> url_option(const Context& context, std::string_view key) {
-  const Result<base::Url> url = base::Url::parse(context.store().value_or(""));
-  if (!url) return std::nullopt;
-  return base::UrlOptions(*url).text(key);
+struct RunOptions {
+  UnderLockOptions common = {};
+  bool read = false;
+  bool write = false;
+  std::optional<Permits> permits = {};
+  std::vector<std::string> also = {};
+};
+
+/// Digits and nothing else; as large as can be, where it is larger.
+std::optional<std::uint32_t> number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (last != end || error == std::errc::invalid_argument) return std::nullopt;
+  return error == std::errc{} ? number : std::numeric_limits<std::uint32_t>::max();
 }
 
-Duration lease_of(const RunOptions& options, const Context& context) {
-  if (options.lease) return *options.lease;
-  const Result<Duration> in_url = base::parse_duration(url_option(context, "lease").value_or(""));
-  return in_url.value_or(library_lease);
-}
-
-/// A third of the lease passes between two renewals, so less than two thirds may be left of a healthy one.
-Duration grace_of(const RunOptions& options, Duration lease) {
-  if (!options.grace) return std::min<Duration>(5s, lease / 3);
-  if (*options.grace <= lease / 2) return *options.grace;
-  throw Failure{own_failure, fmt::format("--grace {} is too long for a lease of {}: it can be half of it at the most",
-                                         base::format_duration(*options.grace), base::format_duration(lease))};
-}
-
-/// What operators see beside host and pid. Not the arguments: they may be secret.
-std::string label_of(const RunOptions& options, const Context& context) {
-  if (options.label) return *options.label;
-  if (url_option(context, "owner") == "anonymous") return {};
-  const std::string& command = context.command.front();
-  return command.substr(command.rfind('/') + 1).substr(0, 256);
-}
-
-Waited open_and_wait(const RunOptions& options, const Context& context, const std::function<void()>& asking,
-                     std::stop_token stop) {
-  Waited waited;
-  ClientOptions client_options;
-  client_options.scheme = options.scheme;
-  waited.client.emplace(open_client(context, client_options));
-  const std::string label = label_of(options, context);
-  AcquireOptions wish;
-  wish.wait = options.no_wait ? Duration::zero() : options.wait;
-  wish.lease = options.lease;
-  wish.lock_delay = options.lock_delay;
-  wish.label = label;
-  Mutex mutex = waited.client->mutex(*options.name);
-  asking();
-  waited.hold = mutex.acquire(wish, std::move(stop));
-  return waited;
-}
-
-Hold take(Waited& waited, const RunOptions& options) {
-  if (waited.hold) return std::move(*waited.hold);
-  Failure failure = failure_of(waited.hold.error());
-  if (failure.code == not_acquired) failure.code = options.code_of_not_acquired;
-  throw failure;
-}
-
-/// The command is over. Whether it ran under the lock to its end decides about the code.
-int end(Hold& hold, bool lost, int code) {
-  const Result<void> released = hold.release();
-  if (lost) return lock_lost;
-  if (released) return code;
-  const std::string name = base::printable(hold.sequencer().name);
-  if (released.code() == Errc::lost) {
-    fmt::print(stderr, "pawl: the lock \"{}\" was lost before the command ended\n", name);
-    return lock_lost;
+Permits parse_permits(const std::string& text) {
+  const auto refuse = [&](const std::string& why) {
+    return CLI::ValidationError("--permits", "\"" + base::printable(text, 40) + "\" " + why);
+  };
+  const std::size_t slash = text.find('/');
+  const auto wanted = number_in(std::string_view(text).substr(0, slash));
+  const auto of = slash == std::string::npos ? std::nullopt : number_in(std::string_view(text).substr(slash + 1));
+  if (!wanted || !of) throw refuse("is not K/N, as in 1/3: one of three permits");
+  if (*of > Semaphore::most_permits) {
+    throw refuse(fmt::format("is too many: a semaphore has {} permits at the most", Semaphore::most_permits));
   }
-  fmt::print(stderr, "pawl: the lock \"{}\" could not be released, it is free when its lease ends: {}\n", name,
-             released.error().message);
-  return code;
+  if (*wanted == 0) throw refuse("asks for no permit: it must be one at least, as in 1/3");
+  if (*wanted > *of) throw refuse(fmt::format("can never be had: {} is more than {}", *wanted, *of));
+  return {*wanted, *of};
+}
+
+/// --read and --write are for all names, --permits for the first one.
+std::vector<Wanted> wanted_by(const RunOptions& options, const std::string& name) {
+  const Kind kind = options.read || options.write ? Kind::rw : Kind::mutex;
+  std::vector<Wanted> wanted{{options.permits ? Kind::permits : kind, name}};
+  for (const std::string& other : options.also) {
+    const bool twice = std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& one) { return one.name == other; });
+    if (twice) throw Failure{own_failure, fmt::format("{} is named twice; name every lock once", in_quotes(other))};
+    wanted.push_back({kind, other});
+  }
+  return wanted;
+}
+
+Result<Held> acquire_one(const RunOptions& options, const Wanted& wanted, Client& client, const AcquireOptions& wish,
+                         std::stop_token stop) {
+  switch (wanted.kind) {
+    case Kind::permits:
+      return client.semaphore(wanted.name, options.permits->of).acquire(options.permits->wanted, wish, std::move(stop));
+    case Kind::rw: {
+      SharedMutex mutex = client.shared_mutex(wanted.name);
+      return options.read ? mutex.acquire_shared(wish, std::move(stop)) : mutex.acquire(wish, std::move(stop));
+    }
+    default: return client.mutex(wanted.name).acquire(wish, std::move(stop));
+  }
+}
+
+Result<Held> acquire_all(const RunOptions& options, const std::vector<Wanted>& wanted, Client& client,
+                         const AcquireOptions& wish, std::stop_token stop) {
+  MultiLock locks;
+  for (const Wanted& each : wanted) {
+    switch (each.kind) {
+      case Kind::permits: locks.add(client.semaphore(each.name, options.permits->of), options.permits->wanted); break;
+      case Kind::rw: locks.add(client.shared_mutex(each.name), options.read ? Mode::shared : Mode::exclusive); break;
+      default: locks.add(client.mutex(each.name));
+    }
+  }
+  return locks.acquire(wish, std::move(stop));
 }
 
 int run(const RunOptions& options, const Context& context) {
-  if (context.command.empty() || context.command.front().empty()) {
-    throw Failure{own_failure, "the command is missing; write pawl run [OPTIONS] NAME -- COMMAND..."};
-  }
-  if (!options.name) throw Failure{own_failure, "NAME is missing; write pawl run [OPTIONS] NAME -- COMMAND..."};
-  if (const auto name = base::LockName::make(*options.name); !name) throw failure_of(name.error());
-  const Duration grace = grace_of(options, lease_of(options, context));
-
-  const Signals signals;
-  Waiting waiting([&](const auto& asking, std::stop_token stop) {
-    return open_and_wait(options, context, asking, std::move(stop));
-  });
-  Waited waited = waiting.finish(signals);
-  Hold hold = take(waited, options);
-  // By the main thread: the child dies with the thread that forked it.
-  Child child(context.command, child_environment(hold.sequencer()), signals);
-  Supervisor supervisor(hold, child, signals, grace);
-  const int code = supervisor.run();
-  return end(hold, supervisor.lost(), code);
+  Errand errand;
+  errand.wanted = wanted_by(options, name_or_fail(options.common, context, usage));
+  errand.awaited = errand.wanted.size() == 1 ? "the lock" : "the locks";
+  errand.acquire = [&](Client& client, const AcquireOptions& wish, std::stop_token stop) {
+    // By itself it is told in its own words: a MultiLock counts its waiting time down.
+    if (errand.wanted.size() == 1) return acquire_one(options, errand.wanted.front(), client, wish, std::move(stop));
+    return acquire_all(options, errand.wanted, client, wish, std::move(stop));
+  };
+  return run_under_lock(options.common, context, errand);
 }
 
 constexpr const char* footer =
@@ -130,9 +115,22 @@ constexpr const char* footer =
     "  pawl run --no-wait report -- make report      # somebody is at it already: 124\n"
     "  pawl run --wait 10s -E 0 sync -- ./sync       # the same, and that is fine\n"
     "  pawl run --lease 5m --grace 30s db -- sh -c 'migrate && vacuum'\n"
+    "  pawl run --read catalog -- ./query            # beside other readers\n"
+    "  pawl run --permits 1/3 mirror -- ./fetch      # three at a time\n"
+    "  pawl run --also b a -- ./move a b             # both, and never a dead-lock\n"
     "\n"
-    "The command finds PAWL_LOCK, PAWL_TOKEN and PAWL_SEQUENCER in its environment, and\n"
-    "gets the signals that pawl gets. When the lock cannot be renewed it gets TERM, and\n"
+    "Kinds never meet: a plain run, --read or --write, --permits and \"pawl elect\" with the\n"
+    "same NAME do not exclude each other. A run that sees another kind of its name in use says\n"
+    "so on stderr. All who use --permits with a NAME must say the same N.\n"
+    "\n"
+    "With --also all locks are had together or none is kept, in whatever order they are named;\n"
+    "--wait is for all of them together. With --read or --write all of them are read-write locks\n"
+    "in that mode; otherwise those of --also are plain locks. A \"pawl run\" inside another one\n"
+    "can dead-lock, --also cannot.\n"
+    "\n"
+    "The command finds PAWL_LOCK, PAWL_TOKEN and PAWL_SEQUENCER in its environment: those of\n"
+    "NAME. PAWL_SEQUENCERS has all, one for each lock and permit, separated by blanks.\n"
+    "It gets the signals that pawl gets. When a lock cannot be renewed it gets TERM, and\n"
     "KILL before anybody else can hold the lock; after \"pawl revoke\" TERM, after \"pawl\n"
     "revoke --now\" KILL at once. It dies with pawl, even if that is killed with -9.\n"
     "Processes that the command starts itself are not covered: only it gets the signals.\n"
@@ -150,29 +148,21 @@ constexpr const char* footer =
 void add_run(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("run", "Run a command under a lock");
   const auto options = std::make_shared<RunOptions>();
-  CLI::Option* name =
-      command->add_option("NAME", options->name, "The lock: any text of up to 4096 bytes")->option_text(" ");
-  command->add_option("--name", options->name, "NAME, where it begins with -: --name=-x")
-      ->option_text("NAME")
-      ->excludes(name);
-  CLI::Option* wait =
-      add_duration(*command, "--wait", options->wait, "Give up after this long; default: wait for ever");
-  command->add_flag("--no-wait", options->no_wait, "Give up at once if somebody else holds it")
-      ->option_text(" ")
-      ->excludes(wait);
-  add_duration(*command, "--lease", options->lease,
-               "How long the store believes in us without hearing\nfrom us; default 30s");
-  add_duration(*command, "--grace", options->grace,
-               "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease");
-  add_duration(*command, "--lock-delay", options->lock_delay,
-               "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, at most 60s");
-  add_scheme(*command, options->scheme);
-  command->add_option("--label", options->label, "What \"pawl show\" shows; default: the command's name")
-      ->option_text("TEXT");
-  command->add_option("-E", options->code_of_not_acquired, "The exit code in place of 124")
-      ->option_text("N")
-      ->check(CLI::Range(0, 255));
-  add_store_option(*command, context.store_after);
+  CLI::Option* read = command->add_flag("--read", options->read, "Share the read-write lock NAME with other readers");
+  CLI::Option* write = command->add_flag("--write", options->write, "Have the read-write lock NAME alone");
+  const auto take_permits = [options](const std::string& text) { options->permits = parse_permits(text); };
+  CLI::Option* permits =
+      command
+          ->add_option_function<std::string>("--permits", take_permits, "Have K of the N permits of the semaphore NAME")
+          ->option_text("K/N");
+  command
+      ->add_option("--also", options->also,
+                   "A further lock, held together with NAME; repeatable.\n--read and --write are for all of them")
+      ->option_text("NAME2")
+      ->allow_extra_args(false);
+  read->option_text(" ")->excludes(write)->excludes(permits);
+  write->option_text(" ")->excludes(permits);
+  add_under_lock(*command, options->common, context, "The lock");
   describe(*command, "pawl run [OPTIONS] NAME -- COMMAND [ARGUMENT...]", footer);
   command->callback([options, &context] { context.exit_code = run(*options, context); });
 }

@@ -1,7 +1,6 @@
 #include "apps/cli/run/supervisor.hpp"
 
 #include "apps/cli/table.hpp"
-#include "base/lock_name.hpp"
 
 #include <fmt/core.h>
 
@@ -22,18 +21,16 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
   fmt::print(stderr, "pawl: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
-std::string quoted_name(const Hold& hold) { return "\"" + base::printable(hold.sequencer().name) + "\""; }
-
 }  // namespace
 
-Supervisor::Supervisor(const Hold& hold, Child& child, const Signals& signals, Duration grace)
-    : hold_(hold),
+Supervisor::Supervisor(const Held& held, Child& child, const Signals& signals, Duration grace)
+    : held_(held),
       child_(child),
       signals_(signals),
       grace_(grace),
       margin_(std::min<Duration>(100ms, grace / 2)),
-      on_lost_(hold.lost(), news_.setter()),
-      on_request_(hold.release_requested(), news_.setter()) {}
+      on_lost_(held.lost(), news_.setter()),
+      on_request_(held.release_requested(), news_.setter()) {}
 
 int Supervisor::run() {
   while (true) {
@@ -56,31 +53,31 @@ void Supervisor::wait() const {
 
 int Supervisor::patience() const {
   if (killed_) return -1;
-  const Duration next = hold_.remaining() - (lost_ ? margin_ : grace_);
+  const Duration next = held_.remaining() - (lost_ ? margin_ : grace_);
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(next, Duration::zero())).count();
   return static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max()));
 }
 
 void Supervisor::guard() {
-  const Duration left = hold_.remaining();
+  const Duration left = held_.remaining();
   if (killed_ || left > grace_) return;
   if (left <= margin_) {
     child_.send(SIGKILL);
-    tell("the lock {} is lost: the command was killed", quoted_name(hold_));
+    tell("{} is lost: the command was killed", held_.first_to_end());
     lost_ = killed_ = true;
   } else if (!lost_) {
     child_.send(SIGTERM);
-    tell("the lock {} cannot be renewed: sent TERM to the command, KILL follows in {}", quoted_name(hold_),
+    tell("{} cannot be renewed: sent TERM to the command, KILL follows in {}", held_.first_to_end(),
          format_age(left - margin_));
     lost_ = true;
   }
 }
 
 void Supervisor::answer_request() {
-  if (asked_ || lost_ || !hold_.release_requested().stop_requested()) return;
+  if (asked_ || lost_ || !held_.release_requested().stop_requested()) return;
   asked_ = true;
   child_.send(SIGTERM);
-  tell("somebody asks for the lock {} (pawl revoke): sent TERM to the command", quoted_name(hold_));
+  tell("somebody asks for {} (pawl revoke): sent TERM to the command", held_.asked_for());
 }
 
 void Supervisor::pass_on(const signalfd_siginfo& signal) {

@@ -2,16 +2,15 @@
 
 #include "apps/cli/run/child.hpp"
 #include "apps/cli/run/event.hpp"
-
-#include <pawl/hold.hpp>
+#include "apps/cli/run/held.hpp"
 
 #include <stop_token>
 
 namespace pawl::cli {
 
-/// Keeps the command inside its lock: passes signals on, and ends it before somebody else can hold the lock.
+/// Keeps the command inside its locks: passes signals on, and ends it before somebody else can hold one of them.
 ///
-/// | the hold                                      | the command gets                 |
+/// | the hold that ends first                      | the command gets                 |
 /// |-----------------------------------------------|----------------------------------|
 /// | more than the grace time is left              | nothing                          |
 /// | somebody asks for the lock (`pawl revoke`)    | TERM                             |
@@ -19,7 +18,7 @@ namespace pawl::cli {
 /// | nearly nothing is left, lost, or taken away   | KILL                             |
 class Supervisor {
  public:
-  Supervisor(const Hold& hold, Child& child, const Signals& signals, Duration grace);
+  Supervisor(const Held& held, Child& child, const Signals& signals, Duration grace);
 
   /// Until the command has ended. Its exit code, as a shell gives it.
   int run();
@@ -38,7 +37,7 @@ class Supervisor {
   /// The exit code once it has ended.
   std::optional<int> look_after_child();
 
-  const Hold& hold_;
+  const Held& held_;
   Child& child_;
   const Signals& signals_;
   const Duration grace_;

@@ -1,10 +1,9 @@
 #include "apps/cli/run/waiting.hpp"
 
-#include <fmt/format.h>
+#include "apps/cli/context.hpp"
 
 #include <unistd.h>
 
-#include <exception>
 #include <utility>
 
 namespace pawl::cli {
@@ -18,29 +17,29 @@ void Waiting::run(const Work& work) {
       // If the main thread was faster, it is ending the process: nothing may be asked for any more.
       if (!phase_.compare_exchange_strong(before, Phase::asking)) ::pause();
     };
-    waited_.emplace(work(asking, stop_.get_token()));
+    work(asking, stop_.get_token());
   } catch (...) {
     error_ = std::current_exception();
   }
   over_.set();
 }
 
-Waited Waiting::finish(const Signals& signals) {
-  pollfd over{over_.fd(), POLLIN, 0};
-  while (::poll(&over, 1, 0) != 1) {
+std::optional<int> Waiting::finish(const Signals& signals, int output) {
+  pollfd all[] = {{over_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {output, 0, 0}};
+  while (all[0].revents == 0) {
     if (const auto signal = signals.next()) {
       obey(*signal);
     } else {
-      wait_for(signals.fd(), over_.fd(), -1);
+      ::poll(all, 3, -1);
     }
+    if ((all[2].revents & POLLERR) == 0) continue;
+    cancel(SIGPIPE);
+    all[2].fd = -1;
+    all[2].revents = 0;
   }
   thread_.join();
   if (error_) std::rethrow_exception(error_);
-  if (cancelled_by_) {
-    throw Failure{by_signal + *cancelled_by_,
-                  fmt::format("{} while waiting for the lock", signal_name(*cancelled_by_))};
-  }
-  return std::move(*waited_);
+  return cancelled_by_;
 }
 
 void Waiting::obey(const signalfd_siginfo& signal) {
@@ -50,10 +49,14 @@ void Waiting::obey(const signalfd_siginfo& signal) {
     ::kill(::getpid(), SIGSTOP);
     return;
   }
+  cancel(number);
+}
+
+void Waiting::cancel(int signal) {
   Phase before = Phase::opening;
   // A store that does not answer cannot be cancelled, and need not be: nothing was asked of it.
-  if (phase_.compare_exchange_strong(before, Phase::abandoned)) ::_exit(by_signal + number);
-  if (!cancelled_by_) cancelled_by_ = number;
+  if (phase_.compare_exchange_strong(before, Phase::abandoned)) ::_exit(by_signal + signal);
+  if (!cancelled_by_) cancelled_by_ = signal;
   stop_.request_stop();
 }
 

@@ -1,0 +1,151 @@
+#include "apps/cli/run/under_lock.hpp"
+
+#include "apps/cli/run/child.hpp"
+#include "apps/cli/run/other_kinds.hpp"
+#include "apps/cli/run/supervisor.hpp"
+#include "apps/cli/run/waiting.hpp"
+#include "base/duration.hpp"
+#include "base/lock_name.hpp"
+#include "base/url.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace pawl::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration library_lease = 30s;
+
+/// What the wait comes to.
+struct Waited {
+  std::optional<Client> client = {};  // as long as what is held
+  Result<Held> held = Held();
+};
+
+Duration lease_of(const UnderLockOptions& options, const Context& context) {
+  if (options.lease) return *options.lease;
+  const Result<Duration> in_url = base::parse_duration(url_option(context, "lease").value_or(""));
+  return in_url.value_or(library_lease);
+}
+
+/// A third of the lease passes between two renewals, so less than two thirds may be left of a healthy one.
+Duration grace_of(const UnderLockOptions& options, Duration lease) {
+  if (!options.grace) return std::min<Duration>(5s, lease / 3);
+  if (*options.grace <= lease / 2) return *options.grace;
+  throw Failure{own_failure, fmt::format("--grace {} is too long for a lease of {}: it can be half of it at the most",
+                                         base::format_duration(*options.grace), base::format_duration(lease))};
+}
+
+/// What operators see beside host and pid. Not the arguments: they may be secret.
+std::string label_of(const UnderLockOptions& options, const Context& context) {
+  if (options.label) return *options.label;
+  if (url_option(context, "owner") == "anonymous") return {};
+  const std::string& command = context.command.front();
+  return command.substr(command.rfind('/') + 1).substr(0, 256);
+}
+
+void open_and_wait(Waited& waited, const UnderLockOptions& options, const Context& context, const Errand& errand,
+                   const std::function<void()>& asking, std::stop_token stop) {
+  Client& client = waited.client.emplace(open_client(context, {.scheme = options.scheme}));
+  for (const Wanted& wanted : errand.wanted) warn_of_other_kinds(client, wanted.name, wanted.kind);
+  const std::string label = label_of(options, context);
+  AcquireOptions wish;
+  wish.wait = options.no_wait ? Duration::zero() : options.wait;
+  wish.lease = options.lease;
+  wish.lock_delay = options.lock_delay;
+  wish.label = label;
+  asking();
+  waited.held = errand.acquire(client, wish, std::move(stop));
+}
+
+Held take(Waited& waited, const UnderLockOptions& options) {
+  if (waited.held) return std::move(*waited.held);
+  Failure failure = failure_of(waited.held.error());
+  if (failure.code == not_acquired) failure.code = options.code_of_not_acquired;
+  throw failure;
+}
+
+/// The command is over. Whether it ran under the lock to its end decides about the code.
+int end(Held& held, bool lost, int code) {
+  const Result<void> released = held.release();
+  if (lost) return lock_lost;
+  if (released) return code;
+  if (released.code() == Errc::lost) {
+    fmt::print(stderr, "pawl: {} was lost before the command ended\n", held.first_to_end());
+    return lock_lost;
+  }
+  fmt::print(stderr, "pawl: {} could not be released, it is free when its lease ends: {}\n", held.first_to_end(),
+             released.error().message);
+  return code;
+}
+
+}  // namespace
+
+std::optional<std::string> url_option(const Context& context, std::string_view key) {
+  const Result<base::Url> url = base::Url::parse(context.store().value_or(""));
+  if (!url) return std::nullopt;
+  return base::UrlOptions(*url).text(key);
+}
+
+const std::string& name_or_fail(const UnderLockOptions& options, const Context& context, const std::string& usage) {
+  if (context.command.empty() || context.command.front().empty()) {
+    throw Failure{own_failure, "the command is missing; write " + usage};
+  }
+  if (!options.name) throw Failure{own_failure, "NAME is missing; write " + usage};
+  return *options.name;
+}
+
+int run_under_lock(const UnderLockOptions& options, const Context& context, const Errand& errand) {
+  for (const Wanted& wanted : errand.wanted) {
+    if (const auto name = base::LockName::make(wanted.name); !name) throw failure_of(name.error());
+  }
+  const Duration grace = grace_of(options, lease_of(options, context));
+
+  const Signals signals;
+  Waited waited;
+  Waiting waiting([&](const auto& asking, std::stop_token stop) {
+    open_and_wait(waited, options, context, errand, asking, std::move(stop));
+  });
+  if (const std::optional<int> signal = waiting.finish(signals)) {
+    throw Failure{by_signal + *signal, fmt::format("{} while waiting for {}", signal_name(*signal), errand.awaited)};
+  }
+  Held held = take(waited, options);
+  // By the main thread: the child dies with the thread that forked it.
+  Child child(context.command, child_environment(held.sequencers(), errand.value), signals);
+  Supervisor supervisor(held, child, signals, grace);
+  const int code = supervisor.run();
+  return end(held, supervisor.lost(), code);
+}
+
+void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what) {
+  CLI::Option* name =
+      command.add_option("NAME", options.name, what + ": any text of up to 4096 bytes")->option_text(" ");
+  command.add_option("--name", options.name, "NAME, where it begins with -: --name=-x")
+      ->option_text("NAME")
+      ->excludes(name);
+  CLI::Option* wait = add_duration(command, "--wait", options.wait, "Give up after this long; default: wait for ever");
+  command.add_flag("--no-wait", options.no_wait, "Give up at once if somebody else holds it")
+      ->option_text(" ")
+      ->excludes(wait);
+  add_duration(command, "--lease", options.lease,
+               "How long the store believes in us without hearing\nfrom us; default 30s");
+  add_duration(command, "--grace", options.grace,
+               "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease");
+  add_duration(command, "--lock-delay", options.lock_delay,
+               "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, at most 60s");
+  add_scheme(command, options.scheme);
+  command.add_option("--label", options.label, "What \"pawl show\" shows; default: the command's name")
+      ->option_text("TEXT");
+  command.add_option("-E", options.code_of_not_acquired, "The exit code in place of 124")
+      ->option_text("N")
+      ->check(CLI::Range(0, 255));
+  add_store_option(command, context.store_after);
+}
+
+}  // namespace pawl::cli
