@@ -19,18 +19,23 @@ if(PAWL_BUILD_TESTS)
   pawl_require(GTest 1.12 "libgtest-dev libgmock-dev")
 endif()
 
+# What is built, and what the users of the installed library need for it: told here, once per store.
+set(PAWL_STORES memory)
+set(PAWL_FIND_MODULES "") # modules in cmake/ for libraries without a CMake package
+set(PAWL_STORE_LIBRARIES "") # what pkg-config tells to link
+list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+
 # Stores with a library of their own: built when it is there, left out when it is not.
-find_path(PAWL_LMDB_INCLUDE lmdb.h)
-find_library(PAWL_LMDB_LIBRARY lmdb)
-mark_as_advanced(PAWL_LMDB_INCLUDE PAWL_LMDB_LIBRARY)
-set(lmdb_found OFF)
-if(PAWL_LMDB_INCLUDE AND PAWL_LMDB_LIBRARY)
-  set(lmdb_found ON)
-endif()
-option(PAWL_STORE_FILE "The file store, the default one; needs LMDB" ${lmdb_found})
-if(PAWL_STORE_FILE AND NOT lmdb_found)
+find_package(LMDB MODULE QUIET)
+option(PAWL_STORE_FILE "The file store, the default one; needs LMDB" ${LMDB_FOUND})
+if(PAWL_STORE_FILE AND NOT LMDB_FOUND)
   message(FATAL_ERROR "PAWL_STORE_FILE needs LMDB, which was not found "
                       "(Debian: liblmdb-dev; scripts/setup.sh installs everything)")
-elseif(NOT PAWL_STORE_FILE)
+elseif(PAWL_STORE_FILE)
+  list(APPEND PAWL_STORES file)
+  list(APPEND PAWL_FIND_MODULES LMDB)
+  list(APPEND PAWL_STORE_LIBRARIES lmdb)
+  # For the command line, which measures LMDB alone.
+else()
   message(STATUS "pawl is built without the file store (Debian: liblmdb-dev)")
 endif()

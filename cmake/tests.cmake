@@ -106,6 +106,9 @@ endif()
 
 # Every example is compiled against the library alone, and must run to its end.
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cpp)
+if(NOT PAWL_STORE_FILE)
+  list(FILTER example_sources EXCLUDE REGEX "/(guard_a_file|cron_job|leader)\\.cpp$")
+endif()
 foreach(source IN LISTS example_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(example_${name} ${source})
@@ -114,6 +117,18 @@ foreach(source IN LISTS example_sources)
   add_test(NAME example/${name} COMMAND example_${name})
   set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 300)
 endforeach()
+# The one that includes <pawl/asio.hpp>.
+target_link_libraries(example_coroutine_server PRIVATE Boost::headers)
+
+# What the documents print and promise, besides quoting the examples.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME docs/sql_guard COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/docs/sql_guard_test.py)
+set_tests_properties(docs/sql_guard PROPERTIES LABELS check TIMEOUT 300)
+if(TARGET pawl-cli)
+  add_test(NAME docs/guarantees COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/check_docs.py --schemes
+                                        $<TARGET_FILE:pawl-cli>)
+  set_tests_properties(docs/guarantees PROPERTIES LABELS check TIMEOUT 300)
+endif()
 
 # One fuzzer per file, in a tree of the preset `fuzz`.
 if(PAWL_SANITIZE MATCHES "fuzzer")
@@ -133,3 +148,15 @@ foreach(check layers coroutines docs)
   pawl_check(${check} scripts/check_${check}.py)
   pawl_check(${check}_self_test scripts/check_${check}.py --self-test)
 endforeach()
+
+# The installed tree, used by projects of somebody else.
+if(PROJECT_IS_TOP_LEVEL AND NOT PAWL_SANITIZE)
+  list(JOIN PAWL_STORES "," stores)
+  add_test(
+    NAME package/consumers
+    COMMAND
+      Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/package/package_test.py --source ${PROJECT_SOURCE_DIR} --build
+      ${PROJECT_BINARY_DIR} --compiler ${CMAKE_CXX_COMPILER} --generator ${CMAKE_GENERATOR} --version ${PROJECT_VERSION}
+      --stores ${stores})
+  set_tests_properties(package/consumers PROPERTIES LABELS package TIMEOUT 300 PROCESSORS 2)
+endif()
