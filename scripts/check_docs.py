@@ -1,52 +1,131 @@
 #!/usr/bin/env python3
-"""What the documents quote must be what the tests compile.
+"""What the documents quote must be what the tests compile, and what they print must be what the command prints.
 
-Every ```cpp block in README.md and docs/ must stand, letter by letter, in a file under examples/ (between two lines
-`// [readme]`, or anywhere in it). Every relative link must lead to a file.
+Every ```cpp block in README.md and docs/ must stand, line by line, in a file under examples/; how far it is indented does
+not matter. Every relative link must lead to a file, and to a heading in it.
+
+usage: check_docs.py                           the quotations and the links
+       check_docs.py --schemes PAWL [--write]  the tables in docs/guarantees.md: `PAWL schemes --markdown` must print the
+                                               same, apart from stores that this PAWL was built without
+       check_docs.py --self-test
 """
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
+import textwrap
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
-LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+FENCED = re.compile(r"^```.*?^```", re.S | re.M)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+TABLES = re.compile(r"(?<=<!-- pawl schemes --markdown -->\n).*?(?=<!-- end -->)", re.S)
 
 
 def documents(root):
     return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
 
 
+def indented(block):
+    """The block as it may stand in a file: four levels deep at the most."""
+    return [textwrap.indent(textwrap.dedent(block), " " * depth) for depth in range(0, 10, 2)]
+
+
+def quoted(block, examples):
+    return any("\n" + form in "\n" + example for form in indented(block) for example in examples)
+
+
+def anchors(document):
+    """What a heading is called in a link."""
+    for line in FENCED.sub("", document.read_text()).splitlines():
+        if line.startswith("#"):
+            yield re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower()).replace(" ", "-")
+
+
+def leads_nowhere(document, target, anchor):
+    if "://" in target:
+        return False
+    file = document.parent / target if target else document
+    if not file.exists():
+        return True
+    return bool(anchor) and file.suffix == ".md" and anchor not in anchors(file)
+
+
 def complaints(root):
     examples = [path.read_text() for path in sorted((root / "examples").glob("*.cpp"))]
     for document in filter(pathlib.Path.exists, documents(root)):
         text = document.read_text()
+        where = lambda match: f"{document.relative_to(root)}:{text.count(chr(10), 0, match.start()) + 1}"
         for block in BLOCK.finditer(text):
-            if not any(block.group(1) in example for example in examples):
-                line = text.count("\n", 0, block.start()) + 1
-                yield f"{document.relative_to(root)}:{line}: this code stands in no file under examples/"
+            if not quoted(block.group(1), examples):
+                yield f"{where(block)}: this code stands in no file under examples/"
         for link in LINK.finditer(text):
-            target = link.group(1)
-            if "://" not in target and not (document.parent / target).exists():
-                line = text.count("\n", 0, link.start()) + 1
-                yield f"{document.relative_to(root)}:{line}: {target} does not exist"
+            target, anchor = link.groups()
+            if leads_nowhere(document, target, anchor):
+                yield f"{where(link)}: {target}{'#' + anchor if anchor else ''} does not exist"
+
+
+def row_key(line):
+    """The store and the scheme of a row; nothing for any other line."""
+    cells = [cell.strip() for cell in line.split("|")]
+    return (cells[1], cells[2]) if line.startswith("| ") and len(cells) > 3 else None
+
+
+def of_built_stores(tables, printed):
+    """The document's tables without the rows of stores that the command was built without."""
+    built = {row_key(line)[0] for line in printed.splitlines() if row_key(line)}
+    return "".join(line for line in tables.splitlines(True) if not row_key(line) or row_key(line)[0] in built)
+
+
+def schemes(document, printed, write=False):
+    text = document.read_text()
+    tables = TABLES.search(text)
+    if not tables:
+        yield f"{document.name}: there are no tables between <!-- pawl schemes --markdown --> and <!-- end -->"
+    elif of_built_stores(tables.group(), printed) != printed:
+        if write and of_built_stores(tables.group(), printed) == tables.group():
+            document.write_text(text[: tables.start()] + printed + text[tables.end() :])
+        elif write:
+            yield f"{document.name}: has stores that this pawl was built without; use one that has them all"
+        else:
+            yield f"{document.name}: `pawl schemes --markdown` prints something else; check_docs.py --schemes PAWL --write"
 
 
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         (root / "examples").mkdir()
-        (root / "examples" / "a.cpp").write_text("int main() {\n  f();\n}\n")
-        (root / "README.md").write_text("```cpp\n  f();\n```\n[a](examples/a.cpp)\n")
-        assert not list(complaints(root))
-        (root / "README.md").write_text("```cpp\n  g();\n```\n[a](examples/b.cpp)\n")
-        assert len(list(complaints(root))) == 2
+        (root / "examples" / "a.cpp").write_text("int main() {\n  f();\n    if (a) b();\n}\n")
+        readme = root / "README.md"
+        readme.write_text("# A b, `c`\n```cpp\nf();\n  if (a) b();\n```\n[a](examples/a.cpp) [b](#a-b-c) [c](README.md#a-b-c)\n")
+        assert not list(complaints(root)), list(complaints(root))
+        readme.write_text("```cpp\ng();\n```\n```cpp\n(a) b();\n```\n[a](examples/b.cpp) [b](#c)\n")
+        assert len(list(complaints(root))) == 4, list(complaints(root))
+
+        printed = "| store | scheme | fair |\n|---|---|---|\n| file | `queue` | yes |\n"
+        page = lambda rows: readme.write_text(f"a\n<!-- pawl schemes --markdown -->\n{rows}<!-- end -->\nb\n")
+        page(printed)
+        assert not list(schemes(readme, printed))
+        page(printed + "| redis | `queue` | yes |\n")
+        assert not list(schemes(readme, printed)), "a store that is not built is not judged"
+        assert list(schemes(readme, printed.replace("yes", "-"), write=True)), "and never removed"
+        page(printed.replace("yes", "-"))
+        assert len(list(schemes(readme, printed))) == 1
+        assert not list(schemes(readme, printed, write=True)) and not list(schemes(readme, printed))
+        readme.write_text("nothing\n")
+        assert len(list(schemes(readme, printed))) == 1
 
 
 def main():
     if "--self-test" in sys.argv:
         return self_test()
-    found = list(complaints(pathlib.Path(__file__).resolve().parent.parent))
+    if "--schemes" in sys.argv:
+        command = [sys.argv[sys.argv.index("--schemes") + 1], "schemes", "--markdown"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        found = list(schemes(ROOT / "docs" / "guarantees.md", printed, "--write" in sys.argv))
+    else:
+        found = list(complaints(ROOT))
     print("\n".join(found))
     return 1 if found else 0
 
