@@ -29,6 +29,11 @@ enum class Bug : std::uint8_t {
   slot_freed_twice,      ///< a failed holder's permits are free at once, and again when its lock-delay is over
   downgrade_requeues,    ///< a downgrade takes a new place, behind the writers who wait
   sharer_releases_all,   ///< the first of the readers of one client to let go lets go for all of them
+  multi_in_any_order,    ///< several locks are taken in the order in which they were named
+  multi_keeps_half,      ///< what was taken is not let go when the next one cannot be had
+  multi_half_lost,       ///< several locks are given while one of them was lost over the wait for the others
+  observer_repeats,      ///< an observer is told the last leader again
+  observer_skips,        ///< an observer is told the newest leader only
 };
 
 struct BugName {
@@ -36,7 +41,7 @@ struct BugName {
   std::string_view name;
 };
 
-inline constexpr std::array<BugName, 16> bug_names = {{
+inline constexpr std::array<BugName, 21> bug_names = {{
     {Bug::release_by_name, "release_by_name"},
     {Bug::deadline_from_reply, "deadline_from_reply"},
     {Bug::renewal_creates, "renewal_creates"},
@@ -53,6 +58,11 @@ inline constexpr std::array<BugName, 16> bug_names = {{
     {Bug::slot_freed_twice, "slot_freed_twice"},
     {Bug::downgrade_requeues, "downgrade_requeues"},
     {Bug::sharer_releases_all, "sharer_releases_all"},
+    {Bug::multi_in_any_order, "multi_in_any_order"},
+    {Bug::multi_keeps_half, "multi_keeps_half"},
+    {Bug::multi_half_lost, "multi_half_lost"},
+    {Bug::observer_repeats, "observer_repeats"},
+    {Bug::observer_skips, "observer_skips"},
 }};
 
 constexpr std::optional<Bug> parse_bug(std::string_view name) {

@@ -58,9 +58,9 @@ Result<std::shared_ptr<ClientCore>> ClientCore::make(Runtime& runtime, std::shar
   return std::shared_ptr<ClientCore>(new ClientCore(std::move(context), *scheme, defaults));
 }
 
-awaitable<Result<void>> ClientCore::connect() {
+awaitable<Result<void>> ClientCore::connect(Deadline deadline) {
   const auto self = shared_from_this();
-  co_return co_await context_->store->connect(patience());
+  co_return co_await context_->store->connect(patience().sooner(deadline.at));
 }
 
 Deadline ClientCore::patience() const { return Deadline::in(runtime().now(), context_->timeout); }

@@ -40,7 +40,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   static Result<std::shared_ptr<ClientCore>> make(Runtime& runtime, std::shared_ptr<store::Store> store,
                                                   const ClientOptions& options);
 
-  awaitable<Result<void>> connect();
+  awaitable<Result<void>> connect() { return connect(Deadline::never()); }
+  /// Within the client's timeout, and not after `deadline`.
+  awaitable<Result<void>> connect(Deadline deadline);
 
   /// A handle of the lock of that kind and name. It keeps `self` alive. Errors: invalid_argument, unsupported.
   static Result<std::shared_ptr<LockCore>> lock(const std::shared_ptr<ClientCore>& self, Kind kind,

@@ -1,6 +1,7 @@
 #include "lock/multi_core.hpp"
 
 #include "base/duration.hpp"
+#include "base/planted.hpp"
 #include "lock/hold_core.hpp"
 
 #include <algorithm>
@@ -11,6 +12,9 @@
 #include <utility>
 
 namespace pawl::lock {
+
+using base::Bug;
+using base::planted;
 
 namespace {
 
@@ -38,7 +42,7 @@ Result<std::vector<std::size_t>> make_order(const MultiPlan& plan) {
   const auto before = [&](std::size_t one, std::size_t other) {
     return rank(plan.parts[one]) < rank(plan.parts[other]);
   };
-  std::sort(order.begin(), order.end(), before);
+  if (!planted(Bug::multi_in_any_order)) std::sort(order.begin(), order.end(), before);
   const auto twice = std::adjacent_find(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
     return rank(plan.parts[one]) == rank(plan.parts[other]);
   });
@@ -46,6 +50,9 @@ Result<std::vector<std::size_t>> make_order(const MultiPlan& plan) {
   const std::string name = plan.parts[*twice].lock->named()->key().name.quoted();
   return Error{Errc::invalid_argument, name + " is named twice: it would wait for itself"};
 }
+
+/// For what comes before the first lock.
+Deadline until(const Wish& wish) { return wish.until ? Deadline{*wish.until} : Deadline::never(); }
 
 AcquireOptions options_of(const Wish& wish) {
   AcquireOptions options = wish.options;
@@ -71,7 +78,31 @@ std::vector<std::shared_ptr<HoldCore>> cores_of(const std::vector<Hold>& holds) 
   return cores;
 }
 
+/// Bug::multi_keeps_half only.
+void never_let_go(std::vector<Hold> holds) {
+  static auto* const kept = new std::vector<std::vector<Hold>>;
+  kept->push_back(std::move(holds));
+}
+
+/// Releases under way, and the first that could not be begun.
+struct Begun {
+  Result<void> first = {};
+  std::vector<std::pair<std::shared_ptr<HoldCore>, std::shared_ptr<claim::Settlement>>> sent = {};
+};
+
+/// The last one first. Does not wait.
+Begun begin_release(const std::vector<std::shared_ptr<HoldCore>>& holds) {
+  Begun begun;
+  for (const std::shared_ptr<HoldCore>& hold : std::views::reverse(holds)) {
+    Result<std::shared_ptr<claim::Settlement>> sent = hold->begin_release();
+    if (sent) begun.sent.emplace_back(hold, *sent);
+    if (!sent && begun.first) begun.first = sent.error();
+  }
+  return begun;
+}
+
 bool all_valid(const std::vector<Hold>& holds) {
+  if (planted(Bug::multi_half_lost)) return true;
   return std::all_of(holds.begin(), holds.end(), [](const Hold& hold) { return hold.valid(); });
 }
 
@@ -91,7 +122,10 @@ awaitable<Result<void>> connect_all(std::shared_ptr<const Wish> wish) {
   for (const MultiPlan::Part& part : wish->plan->parts) {
     Result<void> usable = part.lock->client().usable();
     if (!usable) co_return usable;
-    Result<void> connected = co_await part.lock->client().connect();  // only then its store's id is known
+    if (part.lock->client().store_id() != 0) continue;
+    Result<void> connected = co_await part.lock->client().connect(until(*wish));  // only then its store's id is known
+    // Nothing has been asked for yet.
+    if (connected.code() == Errc::outcome_unknown) co_return Error{Errc::store_unavailable, connected.error().message};
     if (!connected) co_return connected;
   }
   co_return Result<void>();
@@ -107,9 +141,13 @@ awaitable<Result<MultiHold>> acquire_all(std::shared_ptr<const Wish> wish) {
     std::vector<Hold> holds(wish->plan->parts.size());
     Result<void> taken = co_await take_all(wish, *order, holds);
     if (taken && all_valid(holds)) co_return Access::make<MultiHold>(std::make_shared<MultiHoldCore>(std::move(holds)));
+    if (planted(Bug::multi_keeps_half)) never_let_go(std::exchange(holds, {}));
     std::vector<std::shared_ptr<HoldCore>> had = cores_of(holds);
+    if (!taken) {
+      begin_release(had);  // the rest goes on in the background, as with one lock
+      co_return told(taken.error(), *wish);
+    }
     [[maybe_unused]] Result<void> released = co_await release_all(std::move(had));
-    if (!taken) co_return told(taken.error(), *wish);
     // One was lost while we waited for the others: once more.
     const bool over =
         wish->options.wait == Duration::zero() || (wish->until && runtime_of(*wish->plan).now() >= *wish->until);
@@ -149,9 +187,10 @@ MultiHoldCore::MultiHoldCore(std::vector<Hold> holds)
 // it away from under itself.
 MultiHoldCore::~MultiHoldCore() {
   const std::shared_ptr<HoldCore>& any = HoldCore::behind(holds_.front());
-  if (any->inert()) {
+  const bool after_fork = any->inert() && any->runtime().may_block();  // a simulated crash has no other threads
+  if (after_fork) {
     new std::shared_ptr<Signals>(std::move(signals_));
-  } else {
+  } else if (!any->inert()) {
     any->runtime().notify([last = std::move(signals_)] {});
   }
 }
@@ -162,18 +201,12 @@ awaitable<Result<void>> MultiHoldCore::release(std::shared_ptr<MultiHoldCore> se
 
 awaitable<Result<void>> release_all(std::vector<std::shared_ptr<HoldCore>> holds) {
   // All are let go first: one whose store is silent must not keep the others shut.
-  Result<void> first;
-  std::vector<std::pair<std::shared_ptr<HoldCore>, std::shared_ptr<claim::Settlement>>> sent;
-  for (const std::shared_ptr<HoldCore>& hold : std::views::reverse(holds)) {
-    Result<std::shared_ptr<claim::Settlement>> begun = hold->begin_release();
-    if (begun) sent.emplace_back(hold, *begun);
-    if (!begun && first) first = begun.error();
-  }
-  for (const auto& [hold, settlement] : sent) {
+  Begun begun = begin_release(holds);
+  for (const auto& [hold, settlement] : begun.sent) {
     Result<void> released = co_await hold->settled(settlement);
-    if (!released && first) first = std::move(released);
+    if (!released && begun.first) begun.first = std::move(released);
   }
-  co_return first;
+  co_return begun.first;
 }
 
 }  // namespace pawl::lock

@@ -1,6 +1,7 @@
 #include "lock/observation_core.hpp"
 
 #include "base/duration.hpp"
+#include "base/planted.hpp"
 #include "base/wakeup.hpp"
 
 #include <boost/asio/post.hpp>
@@ -10,6 +11,9 @@
 #include <utility>
 
 namespace pawl::lock {
+
+using base::Bug;
+using base::planted;
 
 namespace {
 
@@ -31,12 +35,13 @@ void ObservationCore::tell(std::optional<Leader> change) {
 
 void ObservationCore::absorb(const store::Succession& succession) {
   const auto& reigns = succession.reigns;
-  if (!reigns.empty()) last_ = reigns.back().leader.token;
+  if (!reigns.empty() && !planted(Bug::observer_repeats)) last_ = reigns.back().leader.token;
   if (!std::exchange(begun_, true)) {  // how it is now; what was before is not our concern
     if (succession.vacant || reigns.empty()) return tell(std::nullopt);
     return tell(reigns.back().leader);
   }
   for (const store::Reign& reign : reigns) {
+    if (planted(Bug::observer_skips) && &reign != &reigns.back()) continue;
     if (reign.after_nobody && !vacant_) tell(std::nullopt);
     tell(reign.leader);
   }

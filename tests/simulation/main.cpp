@@ -71,8 +71,9 @@ int play(const Wish& wish) {
   }
   fmt::print("{} worlds, every promise kept: {} steps, {} grants, {} passed on locally, {} lost, {} undone\n",
              wish.seeds, sum.steps, sum.deeds.grants, sum.local_passes, sum.lost, sum.undone);
-  fmt::print("among the grants {} shared, {} of permits, {} elections; {} downgrades\n", sum.deeds.shared,
-             sum.deeds.permits, sum.deeds.elected, sum.deeds.downgrades);
+  fmt::print("among the grants {} shared, {} of permits, {} elections; {} downgrades, {} times several together\n",
+             sum.deeds.shared, sum.deeds.permits, sum.deeds.elected, sum.deeds.downgrades, sum.deeds.together);
+  fmt::print("observers were told {} changes\n", sum.deeds.told);
   return 0;
 }
 

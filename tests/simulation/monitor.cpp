@@ -12,7 +12,20 @@ namespace pawl::test {
 using namespace std::chrono_literals;
 
 void Monitor::granted(const base::SimProcess& process, const Wish& wish, const Hold& hold) {
-  const PlayedLock& lock = *wish.lock;
+  granted(process, wish, 0, hold);
+}
+
+void Monitor::granted(const base::SimProcess& process, const Wish& wish, const MultiHold& holds) {
+  ++deeds_.together;
+  if (holds.size() != wish.parts.size()) return violated(wish.title() + " was granted in part");
+  for (std::size_t part = 0; part < holds.size(); ++part) granted(process, wish, part, holds[part]);
+  if (!holds.valid()) violated(wish.title() + " was granted when one of them was lost already");
+  together_.emplace_back(&process, &holds);
+}
+
+void Monitor::granted(const base::SimProcess& process, const Wish& wish, std::size_t part, const Hold& hold) {
+  const PlayedLock& lock = *wish.parts[part].lock;
+  const lock::Wanted& wanted = wish.parts[part].wanted;
   ++deeds_.grants;
   if (hold.mode() == Mode::shared) ++deeds_.shared;
   if (lock.kind == Kind::permits) ++deeds_.permits;
@@ -22,14 +35,15 @@ void Monitor::granted(const base::SimProcess& process, const Wish& wish, const H
             .lock = &lock,
             .token = hold.token(),
             .slots = lock::HoldCore::behind(hold)->hold().slots(),
-            .value = wish.wanted.value,
+            .value = wanted.value,
             .lock_delay = wish.options.lock_delay.value_or(0s),
             .number = deeds_.grants,
             .doubtful = excused(process)};
   note(fmt::format("{} granted {} with token {}{}{}", lock.title(), to_string(hold.mode()), held.token.to_string(),
                    held.slots.empty() ? "" : ", permits ", fmt::join(held.slots, ",")));
   see(held);
-  complain(ledger(lock).granted(held, wish.wanted, world_.now()));
+  complain(ledger(lock).granted(held, wanted, world_.now()));
+  if (lock.kind == Kind::election) reigns_[lock.name].seen(held.token.with_sub(0), held.value, world_.now());
   held_.push_back(std::move(held));
 }
 
@@ -58,6 +72,35 @@ void Monitor::ended(const Hold& hold) {
   std::erase_if(held_, [&](const Held& held) { return held.hold == &hold; });
 }
 
+void Monitor::ended(const MultiHold& holds) {
+  for (std::size_t part = 0; part < holds.size(); ++part) ended(holds[part]);
+  std::erase_if(together_, [&](const auto& entry) { return entry.second == &holds; });
+}
+
+void Monitor::gave_up(const Wish& wish, const std::string& label) {
+  store::memory::MemoryState::Visit visit(*state_, reader_);
+  for (const LockView& view : visit.queue().list({}, visit.now())) {
+    const bool ours = std::any_of(wish.parts.begin(), wish.parts.end(), [&](const Wish::Part& part) {
+      const bool passed_on = !part.lock->strict && (view.kind == Kind::mutex || view.kind == Kind::rw);
+      return part.lock->kind == view.kind && part.lock->name == view.name && !passed_on;
+    });
+    const auto labelled = [&](const ClaimView& claim) { return claim.owner.label == label; };
+    const bool left = std::any_of(view.holders.begin(), view.holders.end(), labelled) ||
+                      std::any_of(view.waiters.begin(), view.waiters.end(), labelled);
+    if (ours && left)
+      violated(fmt::format("{} has got nothing, and keeps {} {}", label, to_string(view.kind), view.name));
+  }
+}
+
+void Monitor::told(const PlayedLock& lock, Testimony& testimony, const std::optional<Leader>& change) {
+  ++deeds_.told;
+  complain(testimony.told(change, reigns_[lock.name], world_.now()));
+}
+
+void Monitor::observed(const PlayedLock& lock, const Testimony& testimony) {
+  complain(testimony.closed(reigns_[lock.name], world_.now()));
+}
+
 void Monitor::excuse(const base::SimProcess& process, base::Time until) { excused_[&process] = until; }
 
 bool Monitor::excused(const base::SimProcess& process) const {
@@ -72,6 +115,7 @@ void Monitor::crashed(const base::SimProcess& process) {
     if (!held.failed && trusted(held)) ledger(*held.lock).failed(held);
     return true;
   });
+  std::erase_if(together_, [&](const auto& entry) { return entry.first == &process; });
 }
 
 Held& Monitor::find(const Hold& hold) {
@@ -100,6 +144,7 @@ void Monitor::look() {
   for (Held& held : held_) see(held);
   check_exclusion();
   check_loss_is_told();
+  check_together();
   if (state_->requests() == requests_seen_) return;  // nothing was asked, nothing has moved
   check_store();
   requests_seen_ = state_->requests();  // our own visit is none of theirs
@@ -133,13 +178,28 @@ void Monitor::check_loss_is_told() {
   }
 }
 
+void Monitor::check_together() {
+  for (const auto& [process, holds] : together_) {
+    for (std::size_t part = 0; part < holds->size(); ++part) {
+      const Hold& hold = (*holds)[part];
+      if (holds->valid() && !hold.valid()) violated("locks are held together, and one of them is not");
+      if (hold.lost().stop_requested() && !holds->lost().stop_requested()) {
+        violated("one of the locks held together is lost, and they are not");
+      }
+    }
+  }
+}
+
 void Monitor::check_store() {
   std::vector<LockView> views;
   {
     store::memory::MemoryState::Visit visit(*state_, reader_);
     views = visit.queue().list({}, visit.now());
   }
-  for (const LockView& view : views) check_order(view);
+  for (const LockView& view : views) {
+    check_order(view);
+    see_leaders(view);
+  }
   for (const Held& held : held_) {
     if (held.valid(world_.now()) && trusted(held)) check_known(held, views);
   }
@@ -156,6 +216,11 @@ void Monitor::check_order(const LockView& view) {
   if (!ordered) {
     violated(fmt::format("{} {} is not served in the order of arrival", to_string(view.kind), view.name));
   }
+}
+
+void Monitor::see_leaders(const LockView& view) {
+  if (view.kind != Kind::election) return;
+  for (const ClaimView& leader : view.holders) reigns_[view.name].seen(leader.token, leader.value, world_.now());
 }
 
 void Monitor::check_known(const Held& held, const std::vector<LockView>& views) {

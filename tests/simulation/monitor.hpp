@@ -2,14 +2,19 @@
 
 #include "store/memory/memory_state.hpp"
 #include "tests/simulation/ledger.hpp"
+#include "tests/simulation/reigns.hpp"
 #include "tests/simulation/simulation.hpp"
 
+#include <pawl/multi_lock.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pawl::test {
@@ -19,7 +24,8 @@ namespace pawl::test {
 ///   - the store knows whoever has remaining() > 0, by its token, its mode and its value;
 ///   - the store's queue is first come, first served: nobody holds who came after one that waits;
 ///   - a hold whose time is over is told so soon, unless its process does not run;
-///   - and with every grant and every write, what Ledger says.
+///   - several locks together are valid only while each of them is, and lost as soon as one of them is;
+///   - and with every grant and every write, what Ledger says; with every word to an observer, what Testimony says.
 class Monitor {
  public:
   Monitor(base::SimWorld& world, std::shared_ptr<store::memory::MemoryState> state, base::Runtime& reader)
@@ -27,6 +33,8 @@ class Monitor {
 
   /// A user has got it. The hold must stay where it is until ended().
   void granted(const base::SimProcess& process, const Wish& wish, const Hold& hold);
+  /// Several together.
+  void granted(const base::SimProcess& process, const Wish& wish, const MultiHold& holds);
   /// The user goes through the resource's fence with it.
   void writes(const Hold& hold);
   /// The user asks for a downgrade: from now on it is content with a shared hold...
@@ -35,6 +43,14 @@ class Monitor {
   void downgraded(const Hold& hold, const Result<void>& answer);
   /// The user is about to let go of it.
   void ended(const Hold& hold);
+  void ended(const MultiHold& holds);
+  /// The user was refused, and all that it had has been undone: the store must know no claim of that label. Only of locks
+  /// that are not passed on inside a client, where a claim may go by the name of whoever had it before.
+  void gave_up(const Wish& wish, const std::string& label);
+  /// An observer has got an answer.
+  void told(const PlayedLock& lock, Testimony& testimony, const std::optional<Leader>& change);
+  /// Nobody leads any more, and an observer has had the time to hear of it.
+  void observed(const PlayedLock& lock, const Testimony& testimony);
   /// The store has broken its own word to that process: until then its holds may be wrong, and cannot know it.
   void excuse(const base::SimProcess& process, base::Time until);
   /// That process will never run again.
@@ -51,6 +67,7 @@ class Monitor {
   bool excused(const base::SimProcess& process) const;
   /// What is true for its user must be true for all.
   bool trusted(const Held& held) const { return !excused(*held.process); }
+  void granted(const base::SimProcess& process, const Wish& wish, std::size_t part, const Hold& hold);
   Held& find(const Hold& hold);
   Ledger& ledger(const PlayedLock& lock);
   void complain(Ledger::Complaint complaint);
@@ -58,15 +75,19 @@ class Monitor {
 
   void check_exclusion();
   void check_loss_is_told();
+  void check_together();
   void check_store();
   void check_order(const LockView& view);
+  void see_leaders(const LockView& view);
   void check_known(const Held& held, const std::vector<LockView>& views);
 
   base::SimWorld& world_;
   const std::shared_ptr<store::memory::MemoryState> state_;
   base::Runtime& reader_;
   std::vector<Held> held_;
+  std::vector<std::pair<const base::SimProcess*, const MultiHold*>> together_;
   std::map<const PlayedLock*, Ledger> ledgers_;
+  std::map<std::string, Reigns> reigns_;  // by the name of the election
   std::map<const base::SimProcess*, base::Time> excused_;
   std::map<std::string, std::uint64_t> arrivals_;  // of claims, by id
   std::uint64_t requests_seen_ = 0;

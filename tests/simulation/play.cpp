@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -125,6 +126,7 @@ void Play::drop_curtain() {
   std::size_t anchors = 0;
   for (const auto& player : players_) anchors += player->crashed ? 0 : 1;
   check_nothing_is_left(anchors);
+  question_observers();
   stage_.curtain = true;
   std::size_t open = anchors;
   for (auto& player : players_) {
@@ -134,10 +136,21 @@ void Play::drop_curtain() {
       --left;
     }(*player, open));
   }
-  if (!stage_.world.run_until([&] { return open == 0; }, stage_.world.now() + 1min))
+  if (!stage_.world.run_until([&] { return open == 0 && !anybody_observes(); }, stage_.world.now() + 1min))
     stage_.monitor.violated("a client does not close");
   check_nothing_is_left(0);
   if (stage_.state->census().sessions != 0) stage_.monitor.violated("a session was left behind");
+}
+
+void Play::question_observers() {
+  for (const auto& player : players_) {
+    if (!player->crashed) player->question_observers();
+  }
+}
+
+bool Play::anybody_observes() const {
+  return std::any_of(players_.begin(), players_.end(),
+                     [](const auto& player) { return !player->crashed && player->observers() > 0; });
 }
 
 void Play::check_nothing_is_left(std::size_t anchors) {

@@ -30,6 +30,8 @@ class Play {
   void drop_curtain();
   bool everybody_done() const;
   void check_nothing_is_left(std::size_t anchors);
+  void question_observers();
+  bool anybody_observes() const;
   Outcome verdict();
 
   Player* someone();

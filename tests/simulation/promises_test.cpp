@@ -17,7 +17,7 @@ constexpr bool sanitized = false;
 #endif
 
 constexpr std::uint64_t shards = 8;
-constexpr std::uint64_t seeds_per_shard = sanitized ? 250 : 4000;
+constexpr std::uint64_t seeds_per_shard = sanitized ? 250 : 3500;
 
 std::string tell(const Outcome& outcome) {
   std::string text = "play it again: build/pawl-sim --seed " + std::to_string(outcome.seed) + "\n";
@@ -44,6 +44,8 @@ TEST_P(Promises, AreKeptInEveryWorld) {
   EXPECT_GT(deeds.permits, seeds_per_shard);
   EXPECT_GT(deeds.elected, seeds_per_shard / 2);
   EXPECT_GT(deeds.downgrades, seeds_per_shard / 4);
+  EXPECT_GT(deeds.together, seeds_per_shard);
+  EXPECT_GT(deeds.told, seeds_per_shard / 2);
   EXPECT_GT(lost, seeds_per_shard);
   EXPECT_GT(undone, seeds_per_shard / 10);
 }

@@ -1,10 +1,17 @@
 #include "tests/simulation/script.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace pawl::test {
 
 using namespace std::chrono_literals;
+
+std::string Wish::title() const {
+  std::string title;
+  for (const Part& part : parts) title += (title.empty() ? "" : " + ") + part.lock->title();
+  return title;
+}
 
 Script Dice::script() {
   Script script;
@@ -12,7 +19,8 @@ Script Dice::script() {
   script.users = 1 + static_cast<int>(roll(2));
   script.rounds = 3 + static_cast<int>(roll(3));
   script.disasters = static_cast<int>(roll(8));
-  const std::uint64_t locks = 1 + roll(1);
+  script.with_several = one_of({0, 0, 0, 0, 30, 80});
+  const std::uint64_t locks = (script.with_several > 0 ? 2 : 1) + roll(1);
   for (std::uint64_t i = 0; i < locks; ++i) {
     PlayedLock lock = played_lock();
     // Locks of different kinds have the same name: they must not meet.
@@ -25,6 +33,7 @@ Script Dice::script() {
   script.with_lock_delay = one_of({0, 20, 20, 100});
   script.with_other_lease = one_of({0, 10});
   script.with_downgrade = one_of({30, 90});
+  script.observers = one_of({0, 30});
   script.weather = weather();
   return script;
 }
@@ -55,15 +64,29 @@ FaultRates Dice::weather() {
   return weather;
 }
 
+// In any order.
+std::vector<const PlayedLock*> Dice::some_of(const Script& script) {
+  std::vector<const PlayedLock*> all;
+  for (const PlayedLock& lock : script.locks) all.push_back(&lock);
+  const std::size_t count = chance(script.with_several) ? 2 + roll(all.size() - 2) : 1;
+  for (std::size_t i = 0; i < count; ++i) std::swap(all[i], all[i + roll(all.size() - 1 - i)]);
+  all.resize(count);
+  return all;
+}
+
+lock::Wanted Dice::wanted(const PlayedLock& lock, const std::string& who) {
+  lock::Wanted wanted;
+  if (lock.kind == Kind::rw && chance(60)) wanted.mode = Mode::shared;
+  if (lock.kind == Kind::permits) {
+    wanted.permits = {1 + static_cast<std::uint32_t>(roll(lock.permits - 1)), lock.permits};
+  }
+  if (lock.kind == Kind::election) wanted.value = who;
+  return wanted;
+}
+
 Wish Dice::wish(const Script& script, const std::string& who) {
   Wish wish;
-  wish.lock = &script.locks[roll(script.locks.size() - 1)];
-  const Kind kind = wish.lock->kind;
-  if (kind == Kind::rw && chance(60)) wish.wanted.mode = Mode::shared;
-  if (kind == Kind::permits) {
-    wish.wanted.permits = {1 + static_cast<std::uint32_t>(roll(wish.lock->permits - 1)), wish.lock->permits};
-  }
-  if (kind == Kind::election) wish.wanted.value = who;
+  for (const PlayedLock* lock : some_of(script)) wish.parts.push_back({lock, wanted(*lock, who)});
   wish.must = chance(50);
   if (!wish.must && chance(30)) wish.options.wait = 0s;
   if (!wish.must && !wish.options.wait && chance(50)) wish.options.wait = up_to(4s) + 1ms;

@@ -33,11 +33,17 @@ struct PlayedLock {
 
 /// What a user wants, in one turn.
 struct Wish {
-  const PlayedLock* lock = nullptr;
-  lock::Wanted wanted = {};
+  struct Part {
+    const PlayedLock* lock = nullptr;
+    lock::Wanted wanted = {};
+  };
+  std::vector<Part> parts = {};  ///< several: together
   AcquireOptions options = {};
   std::optional<Duration> cancel_after = {};
   bool must = false;  ///< nothing but the store's own failure excuses that it is not granted
+
+  /// `mutex lock0 + rw lock0`
+  std::string title() const;
 };
 
 /// What the seed has chosen for a world.
@@ -52,6 +58,8 @@ struct Script {
   int with_lock_delay = 0;
   int with_other_lease = 0;
   int with_downgrade = 0;
+  int with_several = 0;  ///< locks together
+  int observers = 0;     ///< how many of a hundred clients observe the elections
   FaultRates weather = {};
 };
 
@@ -76,6 +84,8 @@ class Dice {
     return choices.begin()[roll(choices.size() - 1)];
   }
   PlayedLock played_lock();
+  std::vector<const PlayedLock*> some_of(const Script& script);
+  lock::Wanted wanted(const PlayedLock& lock, const std::string& who);
   FaultRates weather();
 
   base::SimWorld& world_;

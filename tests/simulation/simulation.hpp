@@ -14,6 +14,8 @@ struct Deeds {
   std::uint64_t permits = 0;  ///< of them, of semaphores
   std::uint64_t elected = 0;  ///< of them
   std::uint64_t downgrades = 0;
+  std::uint64_t together = 0;  ///< several locks, granted as one
+  std::uint64_t told = 0;      ///< changes of leader, to observers
 
   Deeds& operator+=(const Deeds& other) {
     grants += other.grants;
@@ -21,6 +23,8 @@ struct Deeds {
     permits += other.permits;
     elected += other.elected;
     downgrades += other.downgrades;
+    together += other.together;
+    told += other.told;
     return *this;
   }
 };
@@ -38,9 +42,9 @@ struct Outcome {
 };
 
 /// Plays one world: a few full clients with a few users each, on one memory store behind a network that loses, delays and
-/// repeats, while a nemesis pauses, crashes, cuts off and expires them. The users want locks of all kinds: they lock, read,
-/// write and downgrade, take permits, and stand for election. In the end everything is healed, and everybody must get what
-/// they wait for. The same seed gives the same play.
+/// repeats, while a nemesis pauses, crashes, cuts off and expires them. The users want locks of all kinds, one or several
+/// together: they lock, read, write and downgrade, take permits, and stand for election, while others observe who leads.
+/// In the end everything is healed, and everybody must get what they wait for. The same seed gives the same play.
 Outcome simulate(std::uint64_t seed);
 
 }  // namespace pawl::test
