@@ -10,13 +10,16 @@ title = @echo "== $(1)"
 configure = @cmake --preset $(1) $(2) >/dev/null
 compile = @cmake --build --preset $(1) -j $(JOBS) $(2)
 small_labels := '^(unit|contract|simulation)$$'
+# Of one store, one scheme is enough there; make asan and make tsan run all.
+not_small := '/redis_(simple|redisson) '
+comma := ,
 sources = $(shell find include src apps tests examples bench -name '*.[ch]pp' 2>/dev/null)
 
 help:
 	@echo "make setup     install what is needed (Debian; asks for nothing when all is there)"
 	@echo "make build     the library and the command line: build/pawl"
 	@echo "make demo      sets up, builds, and shows processes contend for a lock, die, and be overtaken"
-	@echo "make bench     measures the locks, each case beside what it cannot do without"
+	@echo "make bench     measures the locks, each case beside what it cannot do without, and beside other libraries"
 	@echo "make test      everything, then unit, contract and simulation tests under ASan+UBSan and under TSan"
 	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
@@ -32,12 +35,21 @@ build:
 	$(call configure,release)
 	$(call compile,release)
 
-demo bench: setup
-	$(call title,$@: build)
+demo: setup
+	$(call title,demo: build)
 	$(call configure,release)
 	$(call compile,release,-t pawl-cli)
-	$(call title,$@)
-	@build/pawl $@
+	$(call title,demo)
+	@build/pawl demo
+
+bench: setup
+	$(call title,bench: build)
+	$(call configure,release)
+	$(call compile,release,-t pawl-cli pawl_bench)
+	$(call title,bench: on this host)
+	@build/pawl bench
+	$(call title,bench: Redis$(comma) beside others; they are built first)
+	@bench/redis_bench.py
 
 test: setup test-release test-small
 
@@ -55,9 +67,9 @@ test-small:
 	$(call compile,asan)
 	$(call compile,tsan)
 	$(call title,ASan+UBSan: test)
-	@ctest --preset asan -L $(small_labels)
+	@ctest --preset asan -L $(small_labels) -E $(not_small)
 	$(call title,TSan: test)
-	@ctest --preset tsan -L $(small_labels)
+	@ctest --preset tsan -L $(small_labels) -E $(not_small)
 
 asan tsan asan-gcc:
 	$(call title,$@: build)

@@ -75,7 +75,7 @@ def source_fault(name, target):
     """Why a file below src/ may not include `target`, or ''."""
     inside = name.removeprefix("src/")
     here, there = layer_of(inside), layer_of(target)
-    if target.startswith(("tests/", "apps/")):
+    if target.startswith(("tests/", "apps/", "bench/")):
         return "the library never includes its tests or programs"
     if not here or not there:
         return ""
@@ -99,7 +99,7 @@ def include_fault(name, bracket, target):
     is_test = name.endswith("_test.cpp")
     if name.startswith("src/") and not (is_test and target.startswith("tests/support/")):
         return source_fault(name, target)
-    if name.startswith("apps/") and target.startswith("tests/"):
+    if name.startswith(("apps/", "bench/")) and target.startswith("tests/"):
         return "a program never includes the tests"
     return ""
 
@@ -122,7 +122,7 @@ def check_file(name, text):
 
 def check_tree(root):
     """['file:line: rule'] for a whole tree."""
-    files = sorted(f for folder in ("src", "include", "apps", "tests") for f in (root / folder).rglob("*.[ch]pp"))
+    files = sorted(f for folder in ("src", "include", "apps", "bench", "tests") for f in (root / folder).rglob("*.[ch]pp"))
     return [f"{path.relative_to(root)}:{line}: {rule}" for path in files
             for line, rule in check_file(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))]
 
@@ -148,7 +148,9 @@ BAD = [
     ("src/fencing/a.cpp", '#include "store/claim.hpp"', "must not include store/"),
     ("src/lock/a.cpp", '#include "tests/support/world.hpp"', "never includes its tests"),
     ("src/lock/b.cpp", '#include "apps/cli/main.hpp"', "never includes its tests or programs"),
+    ("src/lock/e.cpp", '#include "bench/participant.hpp"', "never includes its tests or programs"),
     ("apps/cli/a.cpp", '#include "tests/support/world.hpp"', "never includes the tests"),
+    ("bench/a.cpp", '#include "tests/support/server.hpp"', "never includes the tests"),
     ("include/pawl/a.hpp", '#include "base/time.hpp"', "a public header"),
     ("include/pawl/b.hpp", "#include <boost/asio/awaitable.hpp>", "a public header"),
     ("include/pawl/c.hpp", "#include <fmt/format.h>", "a public header"),

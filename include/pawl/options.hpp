@@ -1,5 +1,7 @@
 #pragma once
 
+#include <pawl/result.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -66,6 +68,12 @@ enum class Connect : std::uint8_t {
   lazy,  ///< the first use does
 };
 
+/// Who we are to a store.
+struct Credentials {
+  std::string user = {};
+  std::string password = {};
+};
+
 /// One client. What the URL says in its query comes second to what is set here.
 struct ClientOptions {
   std::string scheme = {};                  ///< empty: the store's default
@@ -76,6 +84,9 @@ struct ClientOptions {
   Connect connect = Connect::now;
   std::string label = {};  ///< shown to operators beside host and pid
   bool anonymous = false;  ///< host and pid are not stored; also `?owner=anonymous`
+  /// Asked for every connection, instead of what the URL says: for passwords that change. Called on a thread of pawl's; may
+  /// block, must not throw.
+  std::function<Result<Credentials>()> credentials = {};
   /// Called for every event, on pawl's notifier thread, one at a time. Must not block, must not throw.
   std::function<void(const Event&)> observer = {};
 };

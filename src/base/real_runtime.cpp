@@ -110,6 +110,18 @@ void RealRuntime::resume_soon(Resumption waiter, Woke why) {
   if (!std::exchange(will_run_ready_, true)) asio::post(driver_.io(), [this] { run_ready(); });
 }
 
+void RealRuntime::wake_together(const std::function<void()>& work) {
+  if (will_run_ready_) return work();
+  will_run_ready_ = true;
+  try {
+    work();
+  } catch (...) {
+    run_ready();
+    throw;
+  }
+  run_ready();
+}
+
 void RealRuntime::run_ready() {
   struct Rest {
     RealRuntime& runtime;

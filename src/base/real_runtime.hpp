@@ -42,6 +42,7 @@ class RealRuntime final : public Runtime {
   void cancel_alarm(AlarmId id) override { notifier_.cancel_alarm(id); }
   bool inert() const override;
   void resume_soon(Resumption waiter, Woke why) override;
+  void wake_together(const std::function<void()>& work) override;
 
  private:
   void timers_changed() override;

@@ -126,6 +126,9 @@ class Runtime {
   Pending& pending() { return pending_; }
   /// Goes on with it soon, on the executor, behind those for which this was called before. Never in this call.
   virtual void resume_soon(Resumption waiter, Woke why) = 0;
+  /// Whoever `work` wakes goes on at the end of this call, for a handler with nothing else to do: that saves a look at the
+  /// kernel.
+  virtual void wake_together(const std::function<void()>& work) { work(); }
 
  protected:
   virtual void timers_changed() {}

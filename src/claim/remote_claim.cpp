@@ -1,6 +1,7 @@
 #include "claim/remote_claim.hpp"
 
 #include "base/planted.hpp"
+#include "store/rules.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -120,8 +121,7 @@ awaitable<Result<void>> RemoteClaim::downgrade(Deadline deadline) {
       co_return done;
     }
     unknown = unknown || done.code() == Errc::outcome_unknown;
-    const bool passing = done.code() == Errc::outcome_unknown || done.code() == Errc::store_unavailable;
-    if (!passing || deadline.passed(runtime_.now())) {
+    if (!store::may_pass(done.code()) || deadline.passed(runtime_.now())) {
       if (unknown) co_return Error{Errc::outcome_unknown, "the store has not confirmed the downgrade"};
       co_return done;
     }
@@ -216,6 +216,7 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
   }
   if (!answer) return judge_error(answer.error(), pause);
   backoff_ = Duration::zero();
+  trouble_.clear();
   if (const auto* granted = std::get_if<store::Granted>(&*answer)) return grant(*granted);
   const auto& waiting = std::get<store::Waiting>(*answer);
   holder_ = waiting.holder;
@@ -244,13 +245,13 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge_error(const Error& error,
     fail(Error{Errc::lost, "the place in the queue was taken away"});
     return Outcome::over;
   }
-  const bool passing = error.code == Errc::outcome_unknown || error.code == Errc::store_unavailable;
   const bool patient = wish_.may_queue || runtime_.now() < patience_;
-  if (!passing || !patient || (planted(Bug::unknown_is_failure) && unsettled_)) {
+  if (!store::may_pass(error.code) || !patient || (planted(Bug::unknown_is_failure) && unsettled_)) {
     fail(error);
     return Outcome::over;
   }
   // The claim keeps its place as long as the session lives: ask again, by the same id.
+  trouble_ = error.message;
   back_off();
   pause = backoff_;
   return std::nullopt;

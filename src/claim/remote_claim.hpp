@@ -97,6 +97,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   bool may_queue() const { return wish_.may_queue; }
   /// Who was seen holding it, while we wait.
   const std::optional<Owner>& holder() const { return holder_; }
+  /// What the store said last, where that was an error that may pass; empty otherwise.
+  const std::string& trouble() const { return trouble_; }
   /// A request is out whose outcome is unknown.
   bool unsettled() const { return unsettled_; }
 
@@ -146,6 +148,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   std::optional<store::Claim> claim_;
   std::optional<Result<store::ClaimState>> first_answer_;  // to a claim that was made before the task began
   std::optional<store::Granted> pushed_;                   // a grant that came as a notice
+  std::string trouble_;
   std::optional<Owner> holder_;
   std::shared_ptr<Settlement> settlement_;
   store::Ending ending_ = store::Ending::clean;

@@ -1,9 +1,8 @@
 #include "local/local_lock.hpp"
 
 #include "base/duration.hpp"
+#include "base/on_stop.hpp"
 #include "base/planted.hpp"
-
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -97,14 +96,11 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request
 }
 
 awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::wait(Place waiter, Deadline deadline, std::stop_token stop) {
-  // Called by whoever asks for the stop: it may only post.
-  const std::function<void()> cancel = [waiter, executor = runtime_.executor()] {
-    boost::asio::post(executor, [waiter] {
-      waiter->cancelled = true;
-      waiter->wakeup.notify();
-    });
+  const std::function<void()> cancel = [waiter] {
+    waiter->cancelled = true;
+    waiter->wakeup.notify();
   };
-  const std::stop_callback<std::function<void()>> on_stop(stop, cancel);
+  const base::OnStop on_stop(runtime_, stop, cancel);
   co_await waiter->wakeup.wait(deadline.at);
   if (waiter->hold) co_return waiter->hold;
   if (waiter->error) co_return *waiter->error;
@@ -113,7 +109,9 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::wait(Place waiter, Dead
 
 Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const Place& waiter) {
   Error why{Errc::timed_out, after_waiting(waiter->request)};
+  const std::string trouble = remote_ ? remote_->trouble() : "";
   if (waiter->tries()) why = Error{Errc::store_unavailable, "the store did not answer in time"};
+  if (!trouble.empty()) why.message += ": " + trouble;
   if (waiter->cancelled) why = Error{Errc::cancelled, "the wait for " + key_.name.quoted() + " was cancelled"};
   const bool was_head = queue_.front() == waiter;
   std::erase(queue_, waiter);

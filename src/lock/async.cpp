@@ -62,15 +62,20 @@ awaitable<Result<T>> refuse(Error error) {
   co_return error;
 }
 
+/// Options for later: the text in them is ours from here on.
+struct Kept {
+  explicit Kept(const AcquireOptions& given) : label(std::make_shared<std::string>(given.label)), options(given) {
+    options.label = *label;
+  }
+  std::shared_ptr<const std::string> label;
+  AcquireOptions options;
+};
+
 OperationPtr<Hold> prepare(const std::shared_ptr<lock::LockCore>& core, const AcquireOptions& options,
                            lock::Wanted wanted) {
-  // The text in the options is ours from here on.
-  const auto label = std::make_shared<std::string>(options.label);
-  AcquireOptions kept = options;
-  kept.label = *label;
   return std::make_shared<Task<Hold>>(core->client().runtime(),
-                                      [core, kept, label, wanted = std::move(wanted)](std::stop_token stop) {
-                                        return core->acquire(kept, std::move(stop), wanted);
+                                      [core, kept = Kept(options), wanted = std::move(wanted)](std::stop_token stop) {
+                                        return core->acquire(kept.options, std::move(stop), wanted);
                                       });
 }
 
@@ -100,12 +105,10 @@ OperationPtr<MultiHold> prepare_acquire(const MultiLock& locks, const AcquireOpt
     return std::make_shared<Task<MultiHold>>(
         any, [error = sound.error()](std::stop_token) { return refuse<MultiHold>(error); });
   }
-  const auto label = std::make_shared<std::string>(options.label);
-  AcquireOptions kept = options;
-  kept.label = *label;
-  return std::make_shared<Task<MultiHold>>(
-      plan->parts.front().lock->client().runtime(),
-      [plan, kept, label](std::stop_token stop) { return lock::MultiPlan::acquire(plan, kept, std::move(stop)); });
+  return std::make_shared<Task<MultiHold>>(plan->parts.front().lock->client().runtime(),
+                                           [plan, kept = Kept(options)](std::stop_token stop) {
+                                             return lock::MultiPlan::acquire(plan, kept.options, std::move(stop));
+                                           });
 }
 
 OperationPtr<std::optional<Leader>> prepare_next(Observation& observation, std::optional<Duration> wait) {

@@ -59,11 +59,13 @@ Result<Client> Client::open(std::string_view text, ClientOptions options) {
   if (!store) return store.error();
   Result<std::shared_ptr<ClientCore>> core = ClientCore::make(runtime, std::move(*store), *complete_options);
   if (!core) return core.error();
+  // First the handle: also one that never gets a connection ends on the executor.
+  std::shared_ptr<ClientCore> handle = lock::make_handle(std::move(*core));
   if (complete_options->connect == Connect::now) {
-    Result<void> connected = runtime.block_on((*core)->connect());
+    Result<void> connected = runtime.block_on(handle->connect());
     if (!connected) return connected.error();
   }
-  return Client(lock::make_handle(std::move(*core)));
+  return Client(std::move(handle));
 }
 
 Result<Client> Client::open(ClientOptions options) {

@@ -55,6 +55,13 @@ Result<std::shared_ptr<ClientCore>> ClientCore::make(Runtime& runtime, std::shar
   if (!options.anonymous) owner = base::this_process();
   auto context =
       std::make_shared<session::Context>(runtime, std::move(store), options.observer, std::move(owner), timeout);
+  const std::weak_ptr<session::Context> weak = context;
+  context->store->attach({timeout,
+                          [weak](const std::string& why) {
+                            const auto self = weak.lock();
+                            if (self) self->telemetry.report({.type = EventType::reconnecting, .message = why});
+                          },
+                          options.credentials});
   return std::shared_ptr<ClientCore>(new ClientCore(std::move(context), *scheme, defaults));
 }
 
@@ -150,7 +157,8 @@ awaitable<Result<LockView>> ClientCore::inspect(std::string name, Kind kind) {
 awaitable<Result<std::vector<LockView>>> ClientCore::list(std::string prefix) {
   const auto self = shared_from_this();
   if (auto usable = this->usable(); !usable) co_return usable.error();
-  co_return co_await scheme_.list(std::move(prefix), patience());
+  const Deadline deadline = Deadline::in(runtime().now(), 10 * context_->timeout);  // there may be very many
+  co_return co_await scheme_.list(std::move(prefix), deadline);
 }
 
 awaitable<Result<std::uint64_t>> ClientCore::epoch() {

@@ -1,10 +1,10 @@
 #include "lock/observation_core.hpp"
 
 #include "base/duration.hpp"
+#include "base/on_stop.hpp"
 #include "base/planted.hpp"
 #include "base/wakeup.hpp"
-
-#include <boost/asio/post.hpp>
+#include "store/rules.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -23,8 +23,6 @@ struct Patience {
   base::Wakeup wakeup;
   bool stopped = false;
 };
-
-bool passing(Errc code) { return code == Errc::store_unavailable || code == Errc::outcome_unknown; }
 
 }  // namespace
 
@@ -62,14 +60,11 @@ awaitable<Result<std::optional<Leader>>> ObservationCore::next(std::shared_ptr<O
   const Deadline deadline = wait ? Deadline::in(runtime.now(), *wait) : Deadline::never();
   const auto patience = std::make_shared<Patience>(runtime);
   self->lock_->wake_on_close(std::shared_ptr<base::Wakeup>(patience, &patience->wakeup));
-  // Called by whoever asks for the stop: it may only post.
-  const std::function<void()> cancel = [patience, executor = runtime.executor()] {
-    boost::asio::post(executor, [patience] {
-      patience->stopped = true;
-      patience->wakeup.notify();
-    });
+  const std::function<void()> cancel = [patience] {
+    patience->stopped = true;
+    patience->wakeup.notify();
   };
-  const std::stop_callback<std::function<void()>> on_stop(stop, cancel);
+  const base::OnStop on_stop(runtime, stop, cancel);
   Duration backoff = std::chrono::milliseconds(10);
   for (;;) {
     if (auto usable = self->usable(); !usable) co_return usable.error();
@@ -81,7 +76,7 @@ awaitable<Result<std::optional<Leader>>> ObservationCore::next(std::shared_ptr<O
     Deadline answer = Deadline::in(runtime.now(), timeout);
     if (wait && *wait > Duration::zero()) answer = answer.sooner(deadline.at);
     Result<store::Succession> seen = co_await self->lock_->agreed().scheme->succession(key, self->last_, answer);
-    if (!seen && !passing(seen.code())) co_return seen.error();
+    if (!seen && !store::may_pass(seen.code())) co_return seen.error();
     Duration pause = backoff;
     if (seen) {
       backoff = std::chrono::milliseconds(10);

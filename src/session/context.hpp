@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/gathering.hpp"
 #include "base/telemetry.hpp"
-#include "session/gathering.hpp"
 #include "store/store.hpp"
 
 #include <functional>
@@ -68,7 +68,7 @@ struct Context {
   Duration patience() const { return 2 * timeout; }
   std::size_t tasks = 0;  ///< on the executor only, like the next two
   std::size_t leaving = 0;
-  Gathering tasks_over{runtime};
+  base::Gathering tasks_over{runtime};
 };
 
 }  // namespace pawl::session

@@ -42,7 +42,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   Runtime& runtime_;
   std::map<Duration, Slot> slots_;
   std::size_t open_sessions_ = 0;  // started and not over, the ended ones included
-  Gathering all_over_;
+  base::Gathering all_over_;
   bool closed_ = false;
 };
 

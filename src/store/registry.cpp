@@ -5,6 +5,9 @@
 #include "store/file/file_store.hpp"
 #endif
 #include "store/memory/memory_store.hpp"
+#ifdef PAWL_STORE_REDIS
+#include "store/redis/redis_store.hpp"
+#endif
 
 #include <algorithm>
 #include <string>
@@ -26,6 +29,11 @@ const std::vector<Entry>& table() {
       {{"memory"}, memory::open, {&memory::Queue::declared}},
 #ifdef PAWL_STORE_FILE
       {{"file"}, file::open, {&file::Queue::declared}},
+#endif
+#ifdef PAWL_STORE_REDIS
+      {{"redis", "rediss", "redis+unix", "redis+sentinel"},
+       redis::open,
+       {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
 #endif
   };
   return entries;

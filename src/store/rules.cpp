@@ -29,4 +29,10 @@ bool fits(Kind kind, Mode mode, std::uint32_t wanted, const Occupied& occupied) 
   return mode == Mode::shared ? !occupied.by_exclusive : !occupied.by_anybody;
 }
 
+bool may_pass(Errc code) { return code == Errc::store_unavailable || code == Errc::outcome_unknown; }
+
+bool is_news_to_a_holder(Notice::What what) {
+  return what != Notice::What::look_again && what != Notice::What::granted;
+}
+
 }  // namespace pawl::store

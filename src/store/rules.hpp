@@ -36,4 +36,10 @@ struct Occupied {
 /// An exclusive claim fits beside nobody, a shared one beside shared ones, permits while there are enough left.
 bool fits(Kind kind, Mode mode, std::uint32_t wanted, const Occupied& occupied);
 
+/// It says nothing about the lock: asking again may help.
+bool may_pass(Errc code);
+
+/// A waiter asks again by itself; a holder has nothing to ask but whether there is news, and these are.
+bool is_news_to_a_holder(Notice::What what);
+
 }  // namespace pawl::store

@@ -88,5 +88,20 @@ TEST(FitsTest, PermitsFitWhileThereAreEnoughWhoeverHasTheOthers) {
   EXPECT_FALSE(fit(3, 2)) << "all or none";
 }
 
+// may_pass, is_news_to_a_holder
+
+TEST(RulesTest, OnlyWhatSaysNothingOfTheLockMayPass) {
+  for (const Errc code : {Errc::store_unavailable, Errc::outcome_unknown}) EXPECT_TRUE(may_pass(code));
+  for (const Errc code : {Errc::busy, Errc::lost, Errc::permission_denied, Errc::unsupported, Errc::not_owner}) {
+    EXPECT_FALSE(may_pass(code)) << to_string(code);
+  }
+}
+
+TEST(RulesTest, WhatAWaiterIsToldIsNoNewsToAHolder) {
+  using What = Notice::What;
+  for (const What what : {What::contended, What::release_requested, What::gone}) EXPECT_TRUE(is_news_to_a_holder(what));
+  for (const What what : {What::look_again, What::granted}) EXPECT_FALSE(is_news_to_a_holder(what));
+}
+
 }  // namespace
 }  // namespace pawl::store

@@ -2,7 +2,10 @@
 
 #include "store/scheme.hpp"
 
+#include <pawl/options.hpp>
+
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +28,22 @@ struct Renewal {
   std::uint64_t changes = 0;
 };
 
+/// What a client tells its store before it uses it.
+struct Surroundings {
+  Duration timeout = {};  ///< for one answer, and for connecting
+  /// The connection is gone, and tried again.
+  std::function<void(const std::string& why)> reconnecting = {};
+  /// Instead of those in the URL. User code: never on the executor.
+  std::function<Result<Credentials>()> credentials = {};
+};
+
 /// The system that keeps the truth. Its connection reconnects by itself.
 class Store {
  public:
   virtual ~Store() = default;
 
+  /// Once, before anything else.
+  virtual void attach(Surroundings /*surroundings*/) {}
   /// Reaches the store, checks layout version and epoch. Everything else calls it by itself when needed.
   virtual awaitable<Result<void>> connect(Deadline deadline) = 0;
   /// Which store this is; known after connect().

@@ -92,6 +92,7 @@ TEST_P(Inspection, WaitersAreShownInTheOrderInWhichTheyWillBeServed) {
 }
 
 TEST_P(Inspection, AfterALocalPassTheNextHoldersLabelIsShown) {
+  PAWL_NEEDS(knows_contention);
   const Actor alice = world().client();
   Hold first = must_acquire(alice, "job", {.label = "first"});
   StartedHold second = start_acquire(alice, "job", {.label = "second"});

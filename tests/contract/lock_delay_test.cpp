@@ -37,8 +37,21 @@ TEST_P(LockDelay, AfterItsHolderFailedALockStaysShut) {
   }
 }
 
-TEST_P(LockDelay, WaitersAreServedWhenTheDelayIsOver) {
+TEST_P(LockDelay, AWaiterIsServedWhenTheDelayIsOver) {
   PAWL_NEEDS(lock_delay);
+  const Actor alice = world().client(), bob = world().brief_client();
+  const Hold hold = must_acquire(alice, "job", {.lock_delay = delay()});
+  StartedHold bobs = start_acquire(bob, "job");
+  ASSERT_TRUE(world().queued("job", 1));
+  const Time failed = world().now();
+  world().expire(alice);
+  EXPECT_TRUE(bobs.get());
+  EXPECT_GE(world().now() - failed, delay() / 2);
+}
+
+TEST_P(LockDelay, WaitersAreServedInTheirOrderWhenTheDelayIsOver) {
+  PAWL_NEEDS(lock_delay);
+  PAWL_NEEDS(fair);
   const Actor alice = world().client(), bob = world().brief_client(), carol = world().client();
   const Hold hold = must_acquire(alice, "job", {.lock_delay = delay()});
   StartedHold bobs = start_acquire(bob, "job");

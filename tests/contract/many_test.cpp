@@ -63,7 +63,9 @@ TEST_P(Many, AThousandClientsWaitForOneLockAndAllAreServedInOrder) {
 
 TEST_P(Many, OneClientHoldsTenThousandLocksWithOneStreamOfRenewals) {
   constexpr std::size_t locks = 10'000;
-  const Actor alice = world().client();
+  ClientOptions patient;
+  patient.timeout = 30s;  // all are asked for at once
+  const Actor alice = world().client(patient);
   std::vector<StartedHold> started;
   for (std::size_t i = 0; i < locks; ++i) started.push_back(start_acquire(alice, "job/" + std::to_string(i)));
   std::vector<Hold> holds;
@@ -83,7 +85,9 @@ TEST_P(Many, OneClientHoldsTenThousandLocksWithOneStreamOfRenewals) {
 
 TEST_P(Many, OneClientWaitsForAThousandLocksAtOnce) {
   constexpr std::size_t locks = 1'000;
-  const Actor alice = world().client(), bob = world().client();
+  ClientOptions patient;
+  patient.timeout = 30s;  // all are asked for at once
+  const Actor alice = world().client(patient), bob = world().client(patient);
   std::vector<Hold> holds;
   std::vector<StartedHold> waiting;
   for (std::size_t i = 0; i < locks; ++i) holds.push_back(must_acquire(alice, "job/" + std::to_string(i)));

@@ -1,6 +1,7 @@
 #include "tests/contract/schemes.hpp"
 
 #include "tests/support/real_world.hpp"
+#include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/virtual_world.hpp"
 
@@ -34,6 +35,17 @@ std::unique_ptr<World> file_queue() {
 }
 #endif
 
+#ifdef PAWL_STORE_REDIS
+std::unique_ptr<World> redis(const std::string& scheme) {
+  static std::atomic<int> worlds = 0;
+  const std::string query = "?prefix={contract-" + std::to_string(++worlds) + "}:";
+  return std::make_unique<RealWorld>(RealPlace{test::RedisServer::shared().url(query), scheme, 1s, 400ms});
+}
+std::unique_ptr<World> redis_queue() { return redis("queue"); }
+std::unique_ptr<World> redis_simple() { return redis("simple"); }
+std::unique_ptr<World> redis_redisson() { return redis("redisson"); }
+#endif
+
 }  // namespace
 
 const std::vector<Line>& all_schemes() {
@@ -42,6 +54,11 @@ const std::vector<Line>& all_schemes() {
       {"memory_queue_real", memory_queue_real, true},
 #ifdef PAWL_STORE_FILE
       {"file_queue", file_queue, true},
+#endif
+#ifdef PAWL_STORE_REDIS
+      {"redis_queue", redis_queue, true},
+      {"redis_simple", redis_simple, true},
+      {"redis_redisson", redis_redisson, true},
 #endif
   };
   return table;

@@ -130,8 +130,7 @@ void Tables::tell(const ClaimRecord& claim, Notice notice) {
   auto session = ledger_.session(claim.session);
   if (!session) return;
   letters_.push_back({session->process, session->mailbox, claim.id, notice});
-  // A waiter asks again by itself; only a holder has nothing to ask but whether there is news.
-  if (notice.what == Notice::What::look_again || notice.what == Notice::What::granted) return;
+  if (!is_news_to_a_holder(notice.what)) return;
   ++session->changes;
   ledger_.put_session(claim.session, *session);
 }

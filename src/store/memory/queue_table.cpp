@@ -314,9 +314,7 @@ void QueueTable::unsettle(Lock& lock) {
 }
 
 void QueueTable::tell(const Record& record, Notice notice) {
-  // A waiter asks again by itself; only a holder has nothing to ask but whether there is news.
-  const bool to_waiter = notice.what == Notice::What::look_again || notice.what == Notice::What::granted;
-  if (!to_waiter) ++sessions_.find(record.claim.session)->changes;
+  if (is_news_to_a_holder(notice.what)) ++sessions_.find(record.claim.session)->changes;
   mail_.push_back({record.claim.id, notice});
 }
 

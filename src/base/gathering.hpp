@@ -4,16 +4,16 @@
 
 #include <vector>
 
-namespace pawl::session {
+namespace pawl::base {
 
 /// Where any number of coroutines wait for the same news. (A Wakeup has room for one.)
 /// Limit:   whoever is notified looks for himself whether what he waits for is so.
 /// Threads: on the executor only.
 class Gathering {
  public:
-  explicit Gathering(base::Runtime& runtime) : runtime_(runtime) {}
+  explicit Gathering(Runtime& runtime) : runtime_(runtime) {}
 
-  base::awaitable<void> wait(base::Time deadline) {
+  awaitable<void> wait(Time deadline) {
     Seat seat(*this);
     co_await seat.wakeup.wait(deadline);
   }
@@ -28,11 +28,11 @@ class Gathering {
     Seat& operator=(const Seat&) = delete;
     ~Seat() { std::erase(gathering.seats_, this); }
     Gathering& gathering;
-    base::Wakeup wakeup;
+    Wakeup wakeup;
   };
 
-  base::Runtime& runtime_;
+  Runtime& runtime_;
   std::vector<Seat*> seats_;
 };
 
-}  // namespace pawl::session
+}  // namespace pawl::base

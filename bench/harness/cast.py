@@ -1,0 +1,91 @@
+"""Who takes part: pawl, the floors, and the peers, which are built here."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness.processes import Failure
+
+SOURCES = Path(__file__).resolve().parent.parent
+
+
+class Who:
+    def __init__(self, name, command, scheme, warm_up=0.2, polls=False):
+        self.name, self.command, self.scheme, self.warm_up, self.polls = name, command, scheme, warm_up, polls
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it says nothing"
+
+
+def run_or_fail(command, **options):
+    if not shutil.which(command[0]):
+        raise Failure(f"{command[0]} is not installed")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{command[0]} takes too long") from None
+    if done.returncode != 0:
+        said = done.stderr + done.stdout
+        errors = [line for line in said.splitlines() if "ERROR" in line]
+        raise Failure(f"{command[0]} fails: " + (errors[0].strip() if errors else last_line(said)))
+    return done.stdout
+
+
+def make_redis_py(_):
+    python = "/usr/bin/python3"
+    version = run_or_fail([python, "-c", "import redis; print(redis.__version__)"]).strip()
+    return Who("redis-py", [python, str(SOURCES / "peers/redis_py.py")], "lock", polls=True), version
+
+
+def make_go(scheme, module):
+    def make(cache):
+        folder = SOURCES / "peers/go"
+        program = cache / "go_peer"
+        run_or_fail(["go", "build", "-o", str(program), "."], cwd=folder)
+        version = re.search(re.escape(module) + r" v(\S+)", (folder / "go.mod").read_text()).group(1)
+        return Who(scheme, [str(program)], scheme, warm_up=0.5, polls=True), version
+
+    return make
+
+
+def make_redisson(cache):
+    folder = SOURCES / "peers/redisson"
+    target = cache / "redisson"
+    run_or_fail(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), f"-Dpeer.target={target}", "package"])
+    version = re.search(r"redisson</artifactId>\s*<version>([^<]+)", (folder / "pom.xml").read_text()).group(1)
+    command = ["java", "-Xmx512m", "-cp", f"{target}/classes:{target}/lib/*", "Main"]
+    return Who("redisson", command, "lock", warm_up=4), version
+
+
+PEERS = {
+    "redis-py": make_redis_py,
+    "redsync": make_go("redsync", "github.com/go-redsync/redsync/v4"),
+    "redislock": make_go("redislock", "github.com/bsm/redislock"),
+    "redisson": make_redisson,
+}
+
+
+class Cast:
+    """Everybody who takes part, and who is missing, and why."""
+
+    def __init__(self, build, names, cache, tell):
+        worker, floor = str(build / "bench/redis_worker"), str(build / "bench/redis_floor")
+        for program in (worker, floor):
+            if not os.access(program, os.X_OK):
+                build_it = "cmake --build --preset release -t pawl_redis_worker pawl_redis_floor"
+                raise Failure(f"{program} is missing: {build_it}")
+        self.pawl = {scheme: Who(f"pawl {scheme}", [worker], scheme) for scheme in ("queue", "simple")}
+        self.floor = {scheme: Who(f"floor {scheme}", [floor], scheme) for scheme in ("set", "list")}
+        self.peers, self.versions, self.missing = [], {}, {}
+        cache.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            tell(f"building {name}")
+            try:
+                who, self.versions[name] = PEERS[name](cache)
+                self.peers.append(who)
+            except (Failure, OSError) as error:
+                self.missing[name] = str(error)

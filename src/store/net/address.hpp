@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace pawl::store::net {
+
+class TlsContext;
+
+/// Where a server listens.
+struct Address {
+  std::string host = {};  ///< a name, or an address; of a Unix socket: empty
+  std::uint16_t port = 0;
+  std::string path = {};                       ///< of a Unix socket
+  std::shared_ptr<const TlsContext> tls = {};  ///< none: in plain text
+
+  /// For people: "db7:6379", "/run/redis.sock".
+  std::string to_string() const;
+};
+
+}  // namespace pawl::store::net

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <pawl/result.hpp>
+
+#include <boost/asio/ssl/context.hpp>
+
+#include <memory>
+#include <string>
+
+namespace pawl::store::net {
+
+/// Whom we trust, and who we are.
+/// Promise: the server's certificate and name are always verified; TLS 1.2 at the least.
+class TlsContext {
+ public:
+  struct Files {
+    std::string ca = {};    ///< empty: the system's
+    std::string cert = {};  ///< of ours; empty: none
+    std::string key = {};   ///< of ours
+  };
+  /// Errors: invalid_argument when a file cannot be read or does not fit.
+  static Result<std::shared_ptr<const TlsContext>> make(const Files& files);
+
+  /// Asio wants to change it.
+  boost::asio::ssl::context& native() const { return context_; }
+
+ private:
+  TlsContext() = default;
+  mutable boost::asio::ssl::context context_{boost::asio::ssl::context::tls_client};
+};
+
+}  // namespace pawl::store::net

@@ -1,0 +1,310 @@
+// What a URL of Redis says, as far as it can be seen from outside: in refusals, and in what the server is told first.
+
+#include "base/real_runtime.hpp"
+#include "store/redis/redis_store.hpp"
+#include "store/registry.hpp"
+#include "tests/support/redis_frames.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace pawl::store::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "a socket of the test");
+    const timeval limit{60, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { ::close(fd_); }
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+/// Takes one connection, says OK to everything, and hears what it is told. On TCP, or on `path`.
+class Ear {
+ public:
+  explicit Ear(const std::string& path = "") : listener_(::socket(path.empty() ? AF_INET : AF_UNIX, flags, 0)) {
+    sockaddr_in tcp{};
+    tcp.sin_family = AF_INET;
+    tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_un local{};
+    local.sun_family = AF_UNIX;
+    std::strncpy(local.sun_path, path.c_str(), sizeof local.sun_path - 1);
+    auto* address = path.empty() ? reinterpret_cast<sockaddr*>(&tcp) : reinterpret_cast<sockaddr*>(&local);
+    socklen_t size = path.empty() ? sizeof tcp : sizeof local;
+    if (::bind(listener_.fd(), address, size) != 0 || ::listen(listener_.fd(), 16) != 0) {
+      throw std::system_error(errno, std::generic_category(), "the test cannot listen");
+    }
+    if (path.empty()) ::getsockname(listener_.fd(), address, &size);
+    port_ = ntohs(tcp.sin_port);
+  }
+
+  std::string place() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  /// Every command until the one that begins like this; a script is "EVAL" and all behind its text.
+  std::vector<std::string> hear_until(const std::string& last) {
+    const File peer(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    std::vector<std::string> heard;
+    std::string bytes;
+    while (heard.empty() || !heard.back().starts_with(last)) {
+      std::array<char, 65536> buffer;
+      const ssize_t size = ::recv(peer.fd(), buffer.data(), buffer.size(), 0);
+      if (size <= 0) break;
+      bytes.append(buffer.data(), static_cast<std::size_t>(size));
+      for (auto words = test::redis_words(bytes); !words.empty(); words = test::redis_words(bytes)) {
+        Words whole;
+        for (const std::string& word : words) whole.push_back(word);
+        bytes.erase(0, encode(whole).size());
+        if (words[0] == "EVAL") words.erase(words.begin() + 1);
+        std::string text;
+        for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+        heard.push_back(text);
+        const std::string info = "$28\r\n# S\r\nrun_id:1\r\nmaxmemory:0\r\n\r\n";
+        const std::string answer = words[0] == "INFO" ? info : "+OK\r\n";
+        ::send(peer.fd(), answer.data(), answer.size(), MSG_NOSIGNAL);
+      }
+    }
+    return heard;
+  }
+  /// As they come.
+  std::string hear_bytes() {
+    const File peer(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    std::array<char, 4096> buffer;
+    const ssize_t size = ::recv(peer.fd(), buffer.data(), buffer.size(), 0);
+    return {buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+  }
+
+ private:
+  static constexpr int flags = SOCK_STREAM | SOCK_CLOEXEC;
+  const File listener_;
+  std::uint16_t port_ = 0;
+};
+
+awaitable<void> connect_to(std::shared_ptr<Store> store, Deadline deadline, std::promise<Result<void>> promise) {
+  Result<void> connected = co_await store->connect(deadline);
+  promise.set_value(connected);
+}
+
+class RedisConfigTest : public testing::Test {
+ protected:
+  Result<std::shared_ptr<Store>> open(const std::string& url) {
+    return open_store(base::Url::parse(url).value(), runtime_);
+  }
+  std::string refusal(const std::string& url) {
+    const auto store = open(url);
+    EXPECT_EQ(store.code(), Errc::invalid_argument) << url;
+    return store ? "" : store.error().message;
+  }
+  std::future<Result<void>> connect(const std::string& url, Deadline deadline = Deadline::never()) {
+    std::promise<Result<void>> promise;
+    std::future<Result<void>> connected = promise.get_future();
+    base::spawn(runtime_, connect_to(open(url).value(), deadline, std::move(promise)));
+    return connected;
+  }
+  /// What comes of them within half a second.
+  std::vector<std::string> failures(const std::vector<std::string>& urls) {
+    std::vector<std::future<Result<void>>> connecting;
+    for (const std::string& url : urls) connecting.push_back(connect(url, Deadline::in(runtime_.now(), 500ms)));
+    std::vector<std::string> messages;
+    for (auto& one : connecting) {
+      const Result<void> connected = one.get();
+      messages.push_back(connected ? "connected" : connected.error().message);
+    }
+    return messages;
+  }
+  std::vector<std::string> first_words(Ear& ear, const std::string& url, const std::string& last) {
+    const auto connecting = connect(url);
+    return ear.hear_until(last);
+  }
+
+  base::RealRuntime runtime_;
+};
+
+// Where the server is
+
+TEST_F(RedisConfigTest, EveryFormIsUnderstood) {
+  for (const std::string& url : std::vector<std::string>{
+           "redis://", "redis://db7", "redis://db7:6380/3", "redis://[::1]:6380", "redis://alice:s3cret@db7/0",
+           "redis://:s3cret@db7", "rediss://db7", "redis+unix:///run/redis.sock", "redis+unix:///run/redis.sock?db=3",
+           "redis+sentinel://h1,h2:26380,h3/locks", "redis+sentinel://alice:s3cret@h1/locks?db=3"}) {
+    const auto store = open(url);
+    EXPECT_TRUE(store) << store.error().to_string();
+  }
+}
+
+// A name too long for a host is told back with its port, and nobody is asked for it.
+TEST_F(RedisConfigTest, PortsHaveTheirDefaults) {
+  const std::string host(64, 'x');
+  EXPECT_THAT(failures({"redis://" + host, "redis://" + host + ":6380", "rediss://" + host,
+                        "redis+sentinel://" + host + "/locks", "redis+sentinel://" + host + ":1/locks"}),
+              ElementsAre(StartsWith(host + ":6379 "), StartsWith(host + ":6380 "), StartsWith(host + ":6379 "),
+                          StartsWith(host + ":26379 "), StartsWith(host + ":1 ")));
+}
+
+TEST_F(RedisConfigTest, AnIpv6AddressIsOne) {
+  EXPECT_THAT(failures({"redis://[::1]:1"}),
+              ElementsAre(StartsWith("::1:1: no connection: ")));  // nobody listens there
+}
+
+TEST_F(RedisConfigTest, WithoutAnythingMoreTheServerIsOnlyLookedAt) {
+  Ear ear;
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place(), "INFO"), ElementsAre("INFO"));
+}
+
+TEST_F(RedisConfigTest, ADatabaseIsSelected) {
+  Ear ear;
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "/3", "INFO"), ElementsAre("SELECT 3", "INFO"));
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "/", "INFO"), ElementsAre("INFO"));
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "/0", "INFO"), ElementsAre("INFO"));
+}
+
+TEST_F(RedisConfigTest, AUnixSocketHasItsDatabaseInAnOption) {
+  const test::TemporaryFolder folder;
+  Ear ear(folder / "redis.sock");
+  const std::string url = "redis+unix://" + folder / "redis.sock";
+  EXPECT_THAT(first_words(ear, url + "?db=3", "INFO"), ElementsAre("SELECT 3", "INFO"));
+  EXPECT_THAT(first_words(ear, url, "INFO"), ElementsAre("INFO"));
+}
+
+TEST_F(RedisConfigTest, SentinelsAreAskedForTheMaster) {
+  Ear ear;
+  EXPECT_THAT(first_words(ear, "redis+sentinel://" + ear.place() + "/locks", "SENTINEL"),
+              ElementsAre("SENTINEL get-master-addr-by-name locks"));
+}
+
+// Who we are
+
+TEST_F(RedisConfigTest, APasswordIsSaidFirst) {
+  Ear ear;
+  EXPECT_THAT(first_words(ear, "redis://:s3%40cret@" + ear.place() + "/3", "INFO"),
+              ElementsAre("AUTH s3@cret", "SELECT 3", "INFO"));
+  EXPECT_THAT(first_words(ear, "redis://alice:s3cret@" + ear.place(), "INFO"),
+              ElementsAre("AUTH alice s3cret", "INFO"));
+}
+
+TEST_F(RedisConfigTest, APasswordMayStandInAFile) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "password") << "s3cret\n";
+  Ear ear;
+  const std::string option = "?password_file=" + folder / "password";
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + option, "INFO"), ElementsAre("AUTH s3cret", "INFO"));
+  EXPECT_THAT(first_words(ear, "redis://alice@" + ear.place() + option, "INFO"),
+              ElementsAre("AUTH alice s3cret", "INFO"));
+}
+
+TEST_F(RedisConfigTest, TlsIsSpokenWhereTheUrlSaysSo) {
+  Ear ear;
+  const auto connecting = connect("rediss://" + ear.place());
+  EXPECT_THAT(ear.hear_bytes(), StartsWith("\x16\x03"));
+}
+
+// Options
+
+TEST_F(RedisConfigTest, ThePrefixIsThatOfEveryKey) {
+  Ear ear;
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place(), "EVAL 1").back(), StartsWith("EVAL 1 {pawl}:meta "));
+  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "?prefix=x:", "EVAL 1").back(), StartsWith("EVAL 1 x:meta "));
+}
+
+TEST_F(RedisConfigTest, EveryOptionIsKnown) {
+  for (const std::string& option :
+       std::vector<std::string>{"scheme=simple", "lease=30s", "timeout=2s", "prefix=x:", "names=raw", "wait_replicas=1",
+                                "password_file=/run/password"}) {
+    const auto store = open("redis://db7?" + option);
+    EXPECT_TRUE(store) << store.error().to_string();
+  }
+}
+
+// Refusals
+
+TEST_F(RedisConfigTest, WhatIsWrongIsSaidAndWhatIsSecretIsNot) {
+  struct Wrong {
+    std::string url, sentence;
+  };
+  const std::string secret = "redis://alice:s3cret@";
+  for (const auto& [url, sentence] : std::vector<Wrong>{
+           {"redis:db7", "write redis://host:port/db"},
+           {secret + "h1,h2", "one server; "},
+           {secret + "db7/three", "the database behind the host is a number"},
+           {secret + "db7/-1", "the database behind the host is a number"},
+           {secret + "db7/1/2", "the database behind the host is a number"},
+           {secret + "db7/99999999999999999999", "the database behind the host is a number"},
+           {secret + "db7?wait_replicas=few", "wait_replicas is a number"},
+           {secret + "db7?wait_replicas=-1", "wait_replicas is a number"},
+           {secret + "db7?names=all", "names=raw is all that names can be"},
+           {secret + "db7?ca=/etc/ca.crt", "ca, cert and key belong to rediss://"},
+           {secret + "db7?cert=/etc/me.crt", "ca, cert and key belong to rediss://"},
+           {secret + "db7?key=/etc/me.key", "ca, cert and key belong to rediss://"},
+           {"redis+unix://db7/run/redis.sock", "write redis+unix:///path/of/the/socket"},
+           {"redis+unix://", "write redis+unix:///path/of/the/socket"},
+           {"redis+unix:///run/redis.sock?db=three", "db is a number"},
+           {"redis+sentinel://alice:s3cret@h1,h2",
+            "the master's name is missing; write redis+sentinel://h1,h2,h3/name"},
+           {"redis+sentinel://alice:s3cret@h1/", "the master's name is missing; write redis+sentinel://h1,h2,h3/name"},
+           {"redis+sentinel://alice:s3cret@h1/locks?db=x", "db is a number"},
+       }) {
+    const std::string message = refusal(url);
+    EXPECT_THAT(message, AllOf(HasSubstr(": " + sentence), Not(HasSubstr("s3cret")), Not(HasSubstr("alice")))) << url;
+  }
+}
+
+TEST_F(RedisConfigTest, FilesThatCannotBeUsedAreNamed) {
+  const std::string secret = "rediss://alice:s3cret@db7?";
+  EXPECT_THAT(refusal(secret + "ca=/nowhere/ca.crt"), AllOf(HasSubstr("/nowhere/ca.crt"), Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(refusal(secret + "cert=/nowhere/me.crt"), HasSubstr("cert and key belong together"));
+  EXPECT_THAT(refusal(secret + "key=/nowhere/me.key"), HasSubstr("cert and key belong together"));
+  EXPECT_THAT(refusal(secret + "cert=/nowhere/me.crt&key=/nowhere/me.key"), HasSubstr("/nowhere/me.crt"));
+}
+
+TEST_F(RedisConfigTest, ATimeoutIsADuration) {
+  const std::string message = refusal("redis://alice:s3cret@db7?timeout=soon");
+  EXPECT_THAT(message, AllOf(HasSubstr("\"timeout\""), Not(HasSubstr("s3cret"))));
+}
+
+TEST_F(RedisConfigTest, AnOptionOfAnotherStoreIsRefused) {
+  EXPECT_THAT(refusal("redis://alice:s3cret@db7?mode=0770"), AllOf(HasSubstr("\"mode\""), Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(refusal("redis://db7?db=3"), HasSubstr("\"db\"")) << "it stands behind the host";
+}
+
+TEST_F(RedisConfigTest, APasswordInAnOptionIsRefused) {
+  const auto url = base::Url::parse("redis://db7?password=s3cret");
+  ASSERT_EQ(url.code(), Errc::invalid_argument);
+  EXPECT_THAT(url.error().message, Not(HasSubstr("s3cret")));
+}
+
+}  // namespace
+}  // namespace pawl::store::redis

@@ -1,0 +1,111 @@
+#pragma once
+
+#include "base/gathering.hpp"
+#include "base/wakeup.hpp"
+#include "store/net/stream.hpp"
+#include "store/redis/reply.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pawl::store::redis {
+
+using base::awaitable;
+using base::Deadline;
+
+/// One connection to a server, used by everybody at the same time: what is asked in one go is sent in one go, and answers
+/// come in the order of the questions. It connects when it is first needed, and again by itself when it breaks.
+///
+/// | state      | call()                    | bytes arrive | the connection breaks          | stop()   |
+/// |------------|---------------------------|--------------|--------------------------------|----------|
+/// | down       | waits for up              | -            | -                              | over     |
+/// | greeting   | waits for up              | for greet()  | down, tries again later        | over     |
+/// | up         | asks                      | next answer  | what was sent is unknown; down | over     |
+/// | over       | store_unavailable         | -            | -                              | -        |
+///
+/// Errors: store_unavailable (not sent), outcome_unknown (sent, and not answered in time), permission_denied and
+///         unsupported as greet() says.
+/// Threads: on the executor only.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  struct Plan {
+    /// Where the server is.
+    std::function<awaitable<Result<net::Address>>(Deadline)> find;
+    /// The first words on a new connection, by ask().
+    std::function<awaitable<Result<void>>(Deadline)> greet;
+    /// What comes without having been asked for, once it is up: all of it, on a connection that subscribes.
+    std::function<void(const Reply&)> hear = {};
+    /// It is up again.
+    std::function<void()> up = {};
+    /// It was up, and is gone.
+    std::function<void(const Error&)> down = {};
+    Duration timeout = {};  ///< for connecting, and for an answer
+    bool once = false;      ///< ready() says what went wrong, rather than try again
+  };
+
+  Connection(base::Runtime& runtime, Plan plan);
+
+  /// Waits until it is up.
+  awaitable<Result<void>> ready(Deadline deadline);
+  /// Asks, and waits for the answer. An error reply is an error.
+  awaitable<Result<Reply>> call(Words words, Deadline deadline);
+  /// The same for greet().
+  awaitable<Result<Reply>> ask(Words words, Deadline deadline);
+  /// For greet(), of which the answer is not needed.
+  void tell(const Words& words);
+  /// Sends what has no answer: for a connection that subscribes. Nothing happens unless it is up.
+  void send(const Words& words);
+  /// Asks for a sign of life, for a connection that only listens. When none has come until the next call, it is broken off.
+  void probe();
+
+  /// Breaks off and finds the server again.
+  void reconnect();
+
+  bool is_up() const { return state_ == State::up; }
+  void stop();
+
+ private:
+  enum class State : std::uint8_t { down, greeting, up, over };
+  struct Question;
+  struct Link;
+  struct Running;
+
+  awaitable<void> run(std::shared_ptr<Connection> self);
+  awaitable<Result<void>> open(std::shared_ptr<Link> link);
+  awaitable<void> listen(std::shared_ptr<Connection> self, std::shared_ptr<Link> link);
+  void take_replies(Link& link);
+  void answer(Reply reply);
+  void put(const Words& words);
+  void flush_soon();
+  void flush();
+  awaitable<void> write_rest(std::shared_ptr<Connection> self, std::shared_ptr<Link> link);
+  void break_off(Link& link, const Error& why);
+  void break_off_if_silent();
+  void fail_questions(const Error& why);
+
+  base::Runtime& runtime_;
+  const Plan plan_;
+  net::Stream stream_;
+  State state_ = State::down;
+  bool running_ = false;
+  base::Gathering changed_;
+  Error last_error_;
+  std::shared_ptr<Link> link_;
+  ReplyReader reader_;
+  std::deque<std::shared_ptr<Question>> questions_;
+  std::string out_;            // to be written
+  std::string sending_;        // being written
+  std::uint64_t queued_ = 0;   // bytes ever put into out_
+  std::uint64_t written_ = 0;  // ... of which so many may have reached the server
+  base::Time last_reply_ = {};
+  std::optional<base::Time> probed_;
+  bool will_flush_ = false;
+  bool writing_ = false;
+};
+
+}  // namespace pawl::store::redis

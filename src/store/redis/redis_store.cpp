@@ -1,0 +1,73 @@
+#include "store/redis/redis_store.hpp"
+
+#include "store/redis/answers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace pawl::store::redis {
+
+RedisStore::RedisStore(base::Runtime& runtime, Config config)
+    : runtime_(runtime),
+      server_(std::make_shared<Server>(runtime, std::move(config))),
+      queue_(server_),
+      simple_(server_),
+      redisson_(server_) {}
+
+awaitable<Result<SessionGrant>> RedisStore::open_session(SessionRequest request, Deadline deadline) {
+  const auto server = server_;
+  const Duration lease = std::clamp(request.lease, Queue::declared.shortest_lease, Queue::declared.longest_lease);
+  const SessionId id = runtime_.make_id<SessionId>();
+  // First listen, then ask: a grant in between must not be missed.
+  Result<void> listening = co_await server->listen(deadline);
+  if (!listening) co_return listening.error();
+  Words words{to_string(id),
+              std::to_string(std::chrono::floor<std::chrono::milliseconds>(lease).count()),
+              server->mailbox(),
+              request.owner.host,
+              std::to_string(request.owner.pid),
+              request.owner.label};
+  Result<Reply> reply = co_await server->run(queue_scripts().open_session, std::move(words), deadline);
+  if (!reply) co_return reply.error();
+  if (reply->type != Reply::Type::integer) co_return unexpected();
+  co_return SessionGrant{id, lease};
+}
+
+awaitable<Result<Renewal>> RedisStore::renew(SessionId session, Deadline deadline) {
+  const auto server = server_;
+  server->probe_listener();
+  Words words{to_string(session)};
+  Result<Reply> reply = co_await server->run(queue_scripts().renew, std::move(words), deadline);
+  if (!reply) co_return reply.error();
+  if (reply->type != Reply::Type::integer) co_return unexpected();
+  if (reply->number() < 0) {
+    co_return Error{Errc::lost, "session " + to_string(session) + " has ended: its lease ran out or it was closed"};
+  }
+  co_return Renewal{static_cast<std::uint64_t>(reply->number())};
+}
+
+awaitable<Result<void>> RedisStore::close_session(SessionId session, Deadline deadline) {
+  const auto server = server_;
+  Words words{to_string(session)};
+  Result<Reply> reply = co_await server->run(queue_scripts().close_session, std::move(words), deadline);
+  if (!reply) co_return reply.error();
+  if (reply->type != Reply::Type::integer) co_return unexpected();
+  co_return Result<void>();
+}
+
+awaitable<Result<std::uint64_t>> RedisStore::epoch(Deadline deadline) {
+  const auto server = server_;
+  co_return co_await server->ask_epoch(false, deadline);
+}
+
+Scheme* RedisStore::scheme(std::string_view name) {
+  if (server_->config().raw_names && name == Queue::declared.scheme) return nullptr;
+  if (name == Simple::declared.scheme) return &simple_;
+  if (name == Redisson::declared.scheme) return &redisson_;
+  if (name.empty() && server_->config().raw_names) return &simple_;
+  return name.empty() || name == Queue::declared.scheme ? &queue_ : nullptr;
+}
+
+}  // namespace pawl::store::redis

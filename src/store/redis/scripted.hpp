@@ -1,0 +1,39 @@
+#pragma once
+
+#include "store/redis/server.hpp"
+#include "store/scheme.hpp"
+
+#include <memory>
+#include <set>
+#include <string>
+
+namespace pawl::store::redis {
+
+/// What all schemes do alike: a claim is known to the server by its id, whatever its lock is made of.
+class Scripted : public Scheme {
+ public:
+  explicit Scripted(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+  ~Scripted() override;
+
+  awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
+  awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
+  awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
+  awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) override;
+  void watch(ClaimId claim, Waker waker) override;
+  void unwatch(ClaimId claim) override;
+
+ protected:
+  /// As the scripts call it.
+  virtual std::string lock_id(const LockKey& key) const = 0;
+  /// Do enough replicas know what this client has seen so far?
+  awaitable<Result<void>> replicated(Deadline deadline);
+  /// All keys that begin with the prefix and `start`, without that.
+  awaitable<Result<std::vector<std::string>>> keys_behind(std::string start, Deadline deadline);
+
+  const std::shared_ptr<Server> server_;
+
+ private:
+  std::set<ClaimId> watched_;
+};
+
+}  // namespace pawl::store::redis

@@ -1,0 +1,308 @@
+// What concerns Redis alone: restarts, lost scripts and connections, bad servers and bad URLs.
+
+#include "store/redis/script.hpp"
+#include "tests/support/naive_redis.hpp"
+#include "tests/support/redis_server.hpp"
+#include "tests/support/threads.hpp"
+
+#include <pawl/pawl.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <iomanip>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::RedisServer;
+using testing::HasSubstr;
+using testing::Not;
+
+Error error_of(const std::string& url) {
+  const Result<Client> client = Client::open(url);
+  return client ? Error{} : client.error();
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+TEST(Redis, ARestartThatLostEverythingNeverRepeatsAToken) {
+  RedisServer server;
+  std::set<Token> seen;
+  for (int life = 0; life < 3; ++life) {
+    Client client(server.url("?timeout=2s"));
+    for (int i = 0; i < 5; ++i) {
+      const Hold hold = client.mutex("job").acquire({.wait = 30s}).value();
+      EXPECT_TRUE(seen.empty() || hold.token() > *seen.rbegin());
+      seen.insert(hold.token());
+    }
+    server.kill();
+    server.start();
+  }
+  EXPECT_EQ(seen.size(), 15U);
+}
+
+TEST(Redis, AClientThatStaysGoesOnAfterARestartWithLargerTokens) {
+  RedisServer server;
+  Client client(server.url("?timeout=2s&lease=2s"));
+  Hold before = client.mutex("job").acquire().value();
+  server.kill();
+  server.start();
+  EXPECT_TRUE(eventually([&] { return before.lost().stop_requested(); })) << "the server knows it no more";
+  const Hold after = client.mutex("job").acquire({.wait = 30s}).value();
+  EXPECT_GT(after.token(), before.token());
+}
+
+TEST(Redis, AHoldSurvivesARestartThatLosesNothingWithinItsLease) {
+  RedisServer server({"--appendonly", "yes", "--appendfsync", "always"});
+  Client client(server.url("?lease=30s"));
+  const Hold hold = client.mutex("job").acquire().value();
+  server.kill();
+  server.start();
+  Client other(server.url());
+  EXPECT_EQ(other.mutex("job").try_acquire().code(), Errc::busy);
+  EXPECT_TRUE(hold.valid());
+  EXPECT_GT(other.mutex("next").acquire().value().token(), hold.token()) << "another life all the same";
+}
+
+TEST(Redis, ScriptsThatTheServerForgotAreSentAgain) {
+  RedisServer server;
+  Client client(server.url());
+  EXPECT_TRUE(client.mutex("job").acquire());
+  server.cli({"SCRIPT", "FLUSH"});
+  EXPECT_TRUE(client.mutex("job").acquire({.wait = 30s}));
+}
+
+TEST(Redis, FiftyWaitersOutliveTheLossOfTheListeningConnection) {
+  RedisServer server;
+  Client holder(server.url()), waiter(server.url());
+  Hold hold = holder.mutex("job").acquire().value();
+  std::vector<std::future<Errc>> waits;
+  for (int i = 0; i < 50; ++i) {
+    waits.push_back(std::async(std::launch::async,
+                               [&] { return waiter.mutex("job", {.local_passes = 0}).acquire({.wait = 60s}).code(); }));
+  }
+  ASSERT_TRUE(eventually([&] { return holder.inspect("job").value().waiters.size() == 50; }));
+  server.cli({"CLIENT", "KILL", "TYPE", "pubsub"});
+  EXPECT_TRUE(hold.release());
+  for (auto& wait : waits) EXPECT_EQ(wait.get(), Errc{});
+}
+
+TEST(Redis, AServerThatHangsIsUnavailableAndItsHoldsAreLostInTime) {
+  RedisServer server;
+  Client client(server.url("?timeout=300ms&lease=1s"));
+  const Hold hold = client.mutex("job").acquire().value();
+  server.stop();
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+  EXPECT_EQ(client.mutex("other").try_acquire().code(), Errc::store_unavailable);
+  server.go_on();
+  EXPECT_TRUE(client.mutex("job").acquire({.wait = 30s}));
+}
+
+TEST(Redis, APortWhereNobodyListensIsUnavailable) {
+  RedisServer server;
+  server.kill();
+  EXPECT_EQ(error_of(server.url("?timeout=300ms")).code, Errc::store_unavailable);
+}
+
+TEST(Redis, AWrongPasswordIsRefusedAndNeverShown) {
+  RedisServer server({"--requirepass", "open sesame"});
+  const std::string at = "127.0.0.1:" + std::to_string(server.port());
+  const Error wrong = error_of("redis://:hush-hush@" + at + "/0");
+  EXPECT_EQ(wrong.code, Errc::permission_denied);
+  EXPECT_THAT(wrong.to_string(), Not(HasSubstr("hush")));
+  EXPECT_EQ(error_of("redis://" + at + "/0").code, Errc::permission_denied);
+  EXPECT_EQ(error_of("redis://:open%20sesame@" + at + "/0").code, Errc{});
+}
+
+TEST(Redis, AUserWithoutScriptsIsRefused) {
+  RedisServer server({"--user", "weak", "on", ">pw", "~*", "&*", "+@all", "-eval", "-evalsha"});
+  const std::string at = "127.0.0.1:" + std::to_string(server.port());
+  EXPECT_EQ(error_of("redis://weak:pw@" + at + "/0").code, Errc::permission_denied);
+}
+
+/// The line that docs/stores/redis.md tells people to use, as options of the server.
+std::vector<std::string> user_of_the_docs(const std::string& password) {
+  std::ifstream in(PAWL_SOURCE "/docs/stores/redis.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t begin = text.find("user pawl on");
+  std::vector<std::string> words = words_of(text.substr(begin, text.find("```", begin) - begin));
+  words[0] = "--user";
+  words[3] = ">" + password;
+  return words;
+}
+
+TEST(Redis, TheLeastThatAUserMustBeAllowedIsEnough) {
+  RedisServer server(user_of_the_docs("pw"));
+  const std::string url = "redis://pawl:pw@127.0.0.1:" + std::to_string(server.port()) + "/0";
+  for (const char* scheme : {"queue", "simple", "redisson"}) {
+    Client client(url + "?scheme=" + scheme + "&lease=1s&lock_delay=1s"), other(url + "?lease=1s&scheme=" + scheme);
+    Hold hold = client.mutex("job").acquire({.label = "held"}).value();
+    std::future<Errc> next =
+        std::async(std::launch::async, [&] { return other.mutex("job").acquire({.wait = 30s}).code(); });
+    EXPECT_TRUE(eventually([&] { return other.inspect("job").value().waiters.size() == 1; }));
+    EXPECT_TRUE(client.check(hold.sequencer()));
+    EXPECT_TRUE(hold.release());
+    EXPECT_EQ(next.get(), Errc{});
+    EXPECT_TRUE(client.list());
+    Hold revoked = client.mutex("asked").acquire().value();
+    EXPECT_TRUE(other.revoke("asked", {.now = true}));
+    EXPECT_TRUE(eventually([&] { return revoked.lost().stop_requested(); }));
+  }
+  Client client(url);
+  Hold written = client.shared_mutex("job").acquire().value();
+  EXPECT_TRUE(written.downgrade());
+  EXPECT_TRUE(client.semaphore("job", 3).acquire(2));
+  EXPECT_TRUE(client.election("job").campaign("us"));
+  EXPECT_TRUE(client.election("job").leader());
+}
+
+TEST(Redis, AReplicaTakesNoLocks) {
+  RedisServer master;
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(master.port())});
+  const Error error = error_of(replica.url("?timeout=1s"));
+  EXPECT_EQ(error.code, Errc::store_unavailable);
+  EXPECT_THAT(error.message, HasSubstr("replica"));
+}
+
+TEST(Redis, AClusterIsRefused) {
+  RedisServer server({"--cluster-enabled", "yes"});
+  EXPECT_EQ(error_of(server.url()).code, Errc::unsupported);
+}
+
+TEST(Redis, AGrantThatTooFewReplicasKnowIsTakenBack) {
+  RedisServer server;
+  Client client(server.url("?wait_replicas=1&timeout=500ms"));
+  EXPECT_EQ(client.mutex("job").try_acquire().code(), Errc::store_unavailable);
+  EXPECT_TRUE(eventually([&] { return client.inspect("job").value().holders.empty(); }));
+}
+
+TEST(Redis, AServerOutOfMemorySaysSo) {
+  RedisServer server({"--maxmemory", "1"});
+  EXPECT_EQ(error_of(server.url("?timeout=1s")).code, Errc::overloaded);
+}
+
+TEST(Redis, AUnixSocketWorks) {
+  RedisServer server({"--unixsocket", "redis.sock"});
+  Client client("redis+unix://" + server.folder() + "/redis.sock");
+  EXPECT_TRUE(client.mutex("job").acquire());
+}
+
+TEST(Redis, BadUrlsAreRefusedWithASentence) {
+  for (const char* url :
+       {"redis://h1,h2/0", "redis://h/x", "redis://h/-1", "redis:", "redis+unix://host/path", "redis+sentinel://h1,h2",
+        "redis://h/0?wait_replicas=few", "redis://h/0?ca=/x", "redis://h/0?lease=no", "rediss://h/0?cert=/x",
+        "rediss://h/0?ca=/does/not/exist", "redis://h/0?nonsense=1"}) {
+    EXPECT_EQ(error_of(url).code, Errc::invalid_argument) << url;
+  }
+}
+
+TEST(Redis, AServerThatForgetsEverythingUnderAConnectionGoesOnWithLargerTokens) {
+  RedisServer server;
+  Client client(server.url("?lease=1s"));
+  const Hold before = client.mutex("job").acquire().value();
+  server.cli({"FLUSHALL"});
+  EXPECT_TRUE(eventually([&] { return before.lost().stop_requested(); }));
+  for (int i = 0; i < 3; ++i) EXPECT_GT(client.mutex("job").acquire({.wait = 30s}).value().token(), before.token());
+}
+
+TEST(Redis, AnEpochThatAnotherClientHasBegunIsKnownAtOnce) {
+  RedisServer server;
+  Client alice(server.url()), bob(server.url());
+  const Token before = alice.mutex("job").acquire().value().token();
+  const std::uint64_t epoch = bob.raise_epoch().value();
+  EXPECT_EQ(alice.epoch().value(), epoch);
+  const Token after = alice.mutex("job").acquire({.wait = 30s}).value().token();
+  EXPECT_EQ(after.epoch(), epoch);
+  EXPECT_GT(after, before);
+}
+
+// A client that gets no connection ends while others use the executor.
+TEST(Redis, AClientThatCannotBeOpenedDoesNotDisturbTheOthers) {
+  RedisServer server({"--requirepass", "pw"});
+  const std::string at = "127.0.0.1:" + std::to_string(server.port()) + "/0";
+  std::atomic<bool> over = false;
+  std::vector<std::future<int>> works;
+  for (int i = 0; i < 2; ++i) {
+    works.push_back(std::async(std::launch::async, [&, i] {
+      Client client("redis://:pw@" + at);
+      int done = 0;
+      while (!over) done += client.mutex("job" + std::to_string(i)).acquire({.wait = 30s}) ? 1 : 0;
+      return done;
+    }));
+  }
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(error_of("redis://:wrong@" + at).code, Errc::permission_denied);
+  over = true;
+  for (auto& work : works) EXPECT_GT(work.get(), 0);
+}
+
+/// Asks the server what clients ask it, for sessions whose owners are dead at once.
+class Dead {
+ public:
+  explicit Dead(const RedisServer& server) : redis_(server.port()) {}
+
+  void claims(const std::string& lock, int number) {
+    const std::string session =
+        (std::ostringstream() << std::hex << std::setw(32) << std::setfill('0') << number).str();
+    const store::redis::QueueScripts& scripts = store::redis::queue_scripts();
+    run(scripts.open_session, {session, "1000", "mail", "host", "1", ""});
+    run(scripts.claim, {session, session, "mutex:" + lock, lock, "x", "0", "0", "1000", "0", "1", "", ""});
+  }
+  /// All at once, as if their leases had run out.
+  void die() {
+    redis_.call({"EVAL",
+                 "for _, s in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, s) end",
+                 "1", "{pawl}:ends"});
+  }
+
+ private:
+  void run(const store::redis::Script& script, const std::vector<std::string>& arguments) {
+    if (epoch_.empty()) epoch_ = redis_.call({"HGET", "{pawl}:meta", "epoch"}).value();
+    const std::string quiet = "local function run()\n" + script.text + "\nend\nrun()\nreturn 1";
+    std::vector<std::string> words{"EVAL", quiet, "1", "{pawl}:meta", "{pawl}:", epoch_};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    redis_.call(words);
+  }
+
+  test::naive::Redis redis_;
+  std::string epoch_;
+};
+
+TEST(Redis, AQueueOfTenThousandDeadClientsIsPassedAtOnce) {
+  RedisServer server;
+  { const Client client(server.url()); }  // makes the epoch
+  Dead dead(server);
+  for (int i = 1; i <= 10'000; ++i) dead.claims("job", i);
+  dead.die();
+  Client client(server.url());
+  EXPECT_TRUE(client.mutex("job").acquire({.wait = 60s}));
+}
+
+TEST(Redis, ALockOfOneDeadClientAmongManyIsNotBusy) {
+  RedisServer server;
+  { const Client client(server.url()); }
+  Dead dead(server);
+  for (int i = 1; i <= 100; ++i) dead.claims("job" + std::to_string(i), i);
+  dead.die();
+  Client client(server.url());
+  EXPECT_TRUE(client.mutex("job100").try_acquire());
+}
+
+}  // namespace
+}  // namespace pawl

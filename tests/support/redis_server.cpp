@@ -1,0 +1,42 @@
+#include "tests/support/redis_server.hpp"
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+namespace pawl::test {
+
+RedisServer::RedisServer(std::vector<std::string> options) : options_(std::move(options)) { start(); }
+
+void RedisServer::start() {
+  std::vector<std::string> command{
+      "redis-server", "--port", std::to_string(port()), "--bind", "127.0.0.1", "--dir", folder_.path(),
+      "--save",       "",       "--daemonize",          "no"};
+  command.insert(command.end(), options_.begin(), options_.end());
+  process_.start(command, folder_.path(), [this] { return answers(port(), "PING\r\n"); });
+}
+
+std::string RedisServer::url(const std::string& query) const {
+  return "redis://127.0.0.1:" + std::to_string(port()) + "/0" + query;
+}
+
+std::string RedisServer::cli(const std::vector<std::string>& words) const {
+  std::string command = "redis-cli -p " + std::to_string(port());
+  for (const std::string& word : words) command += " '" + word + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "re"), ::pclose);
+  if (!pipe) throw std::runtime_error("redis-cli cannot be run");
+  std::string out;
+  std::array<char, 4096> buffer{};
+  for (std::size_t size = 0; (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
+    out.append(buffer.data(), size);
+  }
+  return out;
+}
+
+RedisServer& RedisServer::shared() {
+  static RedisServer server;
+  return server;
+}
+
+}  // namespace pawl::test

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "tests/support/server.hpp"
+
+#include <signal.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pawl::test {
+
+/// A real redis-server on a free loopback port, in a temporary folder.
+class RedisServer {
+ public:
+  /// `options` as on its command line: {"--save", "", "--appendonly", "yes"}.
+  explicit RedisServer(std::vector<std::string> options = {});
+
+  std::uint16_t port() const { return port_.number(); }
+  std::string url(const std::string& query = {}) const;
+  const std::string& folder() const { return folder_.path(); }
+
+  void kill() { process_.kill(); }
+  /// As if it hung; and on again.
+  void stop() const { process_.signal(SIGSTOP); }
+  void go_on() const { process_.signal(SIGCONT); }
+  /// Again on the same port, with what is left in its folder.
+  void start();
+
+  /// What redis-cli prints for a command.
+  std::string cli(const std::vector<std::string>& words) const;
+
+  /// One for the whole test program: a test takes a prefix of its own.
+  static RedisServer& shared();
+
+ private:
+  TemporaryFolder folder_;
+  const Port port_;
+  const std::vector<std::string> options_;
+  ServerProcess process_;
+};
+
+}  // namespace pawl::test
