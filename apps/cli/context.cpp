@@ -42,7 +42,8 @@ void add_store_option(CLI::App& command, std::optional<std::string>& store) {
   command
       .add_option_function<std::string>(
           "--store", [&store](const std::string& url) { store = url; },
-          "Where the locks are, as in file:///var/lib/app;\nalso: PAWL_STORE in the environment")
+          "Where the locks are, as in file:///var/lib/app\nor redis://host:port/db; also: PAWL_STORE in "
+          "the\nenvironment, the place for passwords")
       ->option_text("URL");
 }
 

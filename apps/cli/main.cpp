@@ -29,6 +29,7 @@ constexpr std::string_view exit_codes =
     "  pawl elect api -- ./serve\n"
     "  pawl ls\n"
     "  pawl show backup\n"
+    "  pawl --store redis://db7:6379/0 run backup -- /usr/local/bin/backup\n"
     "\n"
     "\"pawl SUBCOMMAND --help\" tells more, \"man pawl\" everything.\n"
     "\n"

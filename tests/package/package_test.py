@@ -82,7 +82,7 @@ class Package(unittest.TestCase):
                              f"-DCMAKE_CXX_COMPILER={options.compiler}", f"-DCMAKE_PREFIX_PATH={self.prefix}",
                              *definitions)
 
-    def find(self, arguments, *definitions, asked="redis"):
+    def find(self, arguments, *definitions, asked="etcd"):
         ended = self.configure("find", f"-DARGUMENTS={';'.join(arguments.split())}", f"-DASKED={asked}", *definitions)[1]
         return ended.returncode, words_of(ended.stdout)
 
@@ -121,7 +121,7 @@ class Package(unittest.TestCase):
         self.assertIn(f"stores {';'.join(options.stores)}", said)
 
     def test_a_required_store_that_was_not_built_is_refused(self):
-        for store in {"redis", "nonsense"} - set(options.stores):
+        for store in {"etcd", "nonsense"} - set(options.stores):
             code, said = self.find(f"CONFIG REQUIRED COMPONENTS memory {store}")
             self.assertNotEqual(code, 0, said)
             self.assertIn(f"This pawl was built without {store}; its stores are: {', '.join(options.stores)}.", said)
@@ -141,11 +141,24 @@ class Package(unittest.TestCase):
             self.assertIn(f"that is compatible with requested version \"{other}\"", said)
 
     def test_a_missing_library_of_a_store_is_named(self):
-        if "file" not in options.stores:
-            self.skipTest("built without the file store")
-        code, said = self.find("CONFIG REQUIRED", "-DCMAKE_DISABLE_FIND_PACKAGE_LMDB=ON")
-        self.assertNotEqual(code, 0, said)
-        self.assertIn("This pawl was built with LMDB, which was not found here.", said)
+        libraries = [(store, library) for store, library in (("file", "LMDB"), ("redis", "hiredis"), ("redis", "OpenSSL"))
+                     if store in options.stores]
+        if not libraries:
+            self.skipTest("built with the memory store alone")
+        for _, library in libraries:
+            code, said = self.find("CONFIG REQUIRED", f"-DCMAKE_DISABLE_FIND_PACKAGE_{library}=ON")
+            self.assertNotEqual(code, 0, said)
+            self.assertIn(f"This pawl was built with {library}, which was not found here.", said)
+
+    def test_pkg_config_and_cmake_bring_the_libraries_of_the_stores(self):
+        wanted = {"file": ["lmdb"], "redis": ["hiredis", "ssl", "crypto"]}
+        flags = run("pkg-config", "--libs", "pawl", env=self.environment()).split()
+        modules = {path.name for path in self.prefix.rglob("Find*.cmake")}
+        for store, libraries in wanted.items():
+            for library in libraries:
+                self.assertEqual(f"-l{library}" in flags, store in options.stores, library)
+        self.assertEqual(modules, {f"Find{module}.cmake" for store, module in (("file", "LMDB"), ("redis", "hiredis"))
+                                   if store in options.stores})
 
     def test_as_a_subproject_it_is_the_library_and_installs_nothing(self):
         tree, configured = self.configure("subproject", f"-DPAWL_SOURCE={options.source}")

@@ -1,0 +1,390 @@
+#include "tests/process/cli.hpp"
+#include "tests/support/redis_server.hpp"
+
+#include <pawl/client.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// The command with locks on a Redis server.
+namespace pawl::test {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::StartsWith;
+
+const std::string path = "PATH=/usr/bin:/bin";
+
+/// As a URL has it behind its password.
+std::string at(const RedisServer& server, const std::string& options = {}) {
+  return "127.0.0.1:" + std::to_string(server.port()) + "/0" + options;
+}
+
+class CliRedis : public CliTest {
+ protected:
+  const std::string& url() const { return url_; }
+
+  Process start(Words words) const { return start_with({path, "PAWL_STORE=" + url_}, std::move(words)); }
+  Ended pawl(Words words) const { return start(std::move(words)).wait(); }
+
+  /// Has the lock, says "started" and waits until it is killed.
+  Process holder(const std::string& name, Words options = {}) const {
+    options.insert(options.begin(), {"run"});
+    options.insert(options.end(), {name, "--", "sh", "-c", sleeper});
+    Process process = start(std::move(options));
+    EXPECT_TRUE(process.says("started")) << process.err();
+    return process;
+  }
+  bool queued(const std::string& name, Words options = {}) const {
+    options.insert(options.begin(), "show");
+    options.push_back(name);
+    return eventually([&] { return pawl(options).out.find("1 waiting\n") != std::string::npos; });
+  }
+  /// The exit code of one who does not wait.
+  int try_run(Words options) const {
+    options.insert(options.begin(), {"run", "--no-wait"});
+    options.insert(options.end(), {"--", "true"});
+    return pawl(std::move(options)).code;
+  }
+
+  RedisServer server_;
+  const std::string url_ = server_.url();
+};
+
+TEST_F(CliRedis, TheSchemesAreListed) {
+  const std::string table = pawl({"schemes"}).out;
+  const std::size_t queue = table.find("\nredis   queue ");
+  EXPECT_NE(queue, std::string::npos) << table;
+  EXPECT_LT(queue, table.find("\nredis   simple ")) << "the first one is the default";
+  EXPECT_LT(queue, table.find("\nredis   redisson "));
+  EXPECT_THAT(table, AllOf(HasSubstr("\nredis   simple "), HasSubstr("\nredis   redisson ")));
+  for (const std::string scheme : {"queue", "simple", "redisson"}) {
+    EXPECT_THAT(table, HasSubstr("\n  redis/" + scheme + ": "));
+    EXPECT_THAT(pawl({"schemes", "--json"}).out, HasSubstr("\"store\": \"redis\", \"scheme\": \"" + scheme + "\""));
+  }
+}
+
+TEST_F(CliRedis, ACommandRunsAloneWhereverTheStoreIsNamed) {
+  const Process alice = holder("job");
+  const Ended before = start_with({path}, {"--store", url(), "run", "--no-wait", "job", "--", "true"}).wait();
+  EXPECT_EQ(before.code, 124);
+  EXPECT_THAT(before.err, AllOf(StartsWith("pawl: \"job\" is held by "), HasSubstr(std::to_string(alice.pid()))));
+  EXPECT_EQ(start_with({path}, {"run", "--store", url(), "--no-wait", "job", "--", "true"}).wait().code, 124);
+  EXPECT_EQ(try_run({"job"}), 124);
+  EXPECT_EQ(try_run({"other"}), 0);
+}
+
+TEST_F(CliRedis, TheNextOneRunsWhenTheCommandEnds) {
+  Process alice = holder("job");
+  Process bob = start({"run", "job", "--", "sh", "-c", "echo mine; exit 7"});
+  ASSERT_TRUE(queued("job"));
+  EXPECT_EQ(bob.out(), "");
+  alice.signal(SIGTERM);
+  EXPECT_EQ(alice.wait().code, 128 + SIGTERM);
+  const Ended ended = bob.wait();
+  EXPECT_EQ(ended.code, 7);
+  EXPECT_EQ(ended.out, "mine\n");
+  EXPECT_EQ(pawl({"ls"}).out, "");
+}
+
+TEST_F(CliRedis, ACommandWhosePawlIsKilledDiesAndItsLockIsFreeWhenTheLeaseEnds) {
+  Process alice = holder("job", {"--lease", "1s"});
+  const std::vector<pid_t> command = children_of(alice.pid());
+  ASSERT_EQ(command.size(), 1U);
+  alice.signal(SIGKILL);
+  alice.wait();
+  EXPECT_TRUE(eventually([&] { return !alive(command.front()); }));
+  EXPECT_EQ(pawl({"run", "--wait", "60s", "job", "--", "true"}).code, 0);
+}
+
+TEST_F(CliRedis, ShowAndLsTellWhoHoldsItAndWhoWaits) {
+  const Process alice = holder("job", {"--label", "alice's work"});
+  const Process bob = start({"run", "--label", "bob", "job", "--", "true"});
+  ASSERT_TRUE(queued("job"));
+  const std::string view = pawl({"show", "job"}).out;
+  EXPECT_THAT(view, AllOf(StartsWith("\"job\" (mutex, scheme queue)\n  held for "),
+                          HasSubstr(", pid " + std::to_string(alice.pid()) + ": alice's work\n"),
+                          HasSubstr("  1 waiting\n"), HasSubstr("pid " + std::to_string(bob.pid()) + ": bob")));
+  const std::string list = pawl({"ls"}).out;
+  EXPECT_THAT(list, AllOf(HasSubstr("\njob   mutex  1        1 "), EndsWith(": alice's work\n")));
+  EXPECT_EQ(pawl({"ls", "jo"}).out.empty(), false);
+  EXPECT_EQ(pawl({"ls", "x"}).out, "");
+}
+
+TEST_F(CliRedis, RevokeAsksTheHolderAndNowTakesTheLockAway) {
+  for (const std::string scheme : {"queue", "simple", "redisson"}) {
+    Process alice = holder("job", {"--scheme", scheme});
+    EXPECT_EQ(pawl({"revoke", "--scheme", scheme, "job"}).code, 0);
+    const Ended asked = alice.wait();
+    EXPECT_EQ(asked.code, 128 + SIGTERM) << scheme;
+    EXPECT_EQ(asked.err, "pawl: somebody asks for the lock \"job\" (pawl revoke): sent TERM to the command\n");
+
+    Process bob = holder("job", {"--scheme", scheme});
+    EXPECT_EQ(pawl({"revoke", "--now", "--scheme", scheme, "job"}).code, 0);
+    const Ended taken = bob.wait();
+    EXPECT_EQ(taken.code, 122) << scheme;
+    EXPECT_EQ(taken.err, "pawl: the lock \"job\" is lost: the command was killed\n");
+    EXPECT_EQ(pawl({"revoke", "--scheme", scheme, "job"}).code, 1) << "nothing to revoke";
+  }
+}
+
+TEST_F(CliRedis, CheckTellsWhetherAGrantStands) {
+  for (const std::string scheme : {"queue", "simple", "redisson"}) {
+    const Ended inside =
+        pawl({"run", "--scheme", scheme, "job", "--", "sh", "-c",
+              "echo $PAWL_SEQUENCER; exec " PAWL_CLI " check --scheme " + scheme + " $PAWL_SEQUENCER >&2"});
+    EXPECT_EQ(inside.code, 0) << inside.err;
+    const std::string sequencer = inside.out.substr(0, inside.out.find('\n'));
+    EXPECT_THAT(sequencer, MatchesRegex("pawl1\\.[0-9a-f]+\\.mutex\\.exclusive\\.-\\.[0-9a-f]+\\.job"));
+    EXPECT_EQ(pawl({"check", "--scheme", scheme, sequencer}).code, 1) << scheme;
+  }
+}
+
+TEST_F(CliRedis, ReadersHoldTogetherAndAWriterAlone) {
+  Process reader = holder("job", {"--read"});
+  EXPECT_EQ(try_run({"--read", "job"}), 0);
+  EXPECT_EQ(try_run({"--write", "job"}), 124);
+  Process writer = start({"run", "--write", "job", "--", "sh", "-c", sleeper});
+  ASSERT_TRUE(queued("job"));
+  EXPECT_EQ(try_run({"--read", "job"}), 124) << "a reader stands behind a waiting writer";
+  reader.signal(SIGTERM);
+  ASSERT_TRUE(writer.says("started"));
+  EXPECT_EQ(try_run({"--read", "job"}), 124);
+}
+
+TEST_F(CliRedis, AsManyHoldAsThereArePermits) {
+  const Process alice = holder("pool", {"--permits", "2/3"});
+  EXPECT_EQ(try_run({"--permits", "1/3", "pool"}), 0);
+  EXPECT_EQ(try_run({"--permits", "2/3", "pool"}), 124);
+  const Ended other = pawl({"run", "--permits", "1/4", "pool", "--", "true"});
+  EXPECT_EQ(other.code, 125);
+  EXPECT_EQ(other.err, "pawl: \"pool\" has 3 permits for those who use it now, not 4\n");
+}
+
+TEST_F(CliRedis, SeveralLocksAreHadTogetherOrNotAtAll) {
+  const Process alice = holder("b");
+  EXPECT_EQ(try_run({"--also", "b", "a"}), 124);
+  EXPECT_EQ(try_run({"--also", "c", "a"}), 0);
+}
+
+TEST_F(CliRedis, ALeaderIsKnownAndFollowed) {
+  EXPECT_EQ(pawl({"leader", "api"}).err, "pawl: nobody leads \"api\"\n");
+  Process alice = start({"elect", "--value", "10.0.0.7:8080", "api", "--", "sh", "-c", sleeper});
+  ASSERT_TRUE(alice.says("started"));
+  EXPECT_EQ(pawl({"leader", "api"}).out, "10.0.0.7:8080\n");
+  const Process follower = start({"leader", "--follow", "api"});
+  ASSERT_TRUE(follower.says("leader 10.0.0.7:8080\n"));
+  Process bob = start({"elect", "--value", "10.0.0.8:8080", "api", "--", "sh", "-c", sleeper});
+  ASSERT_TRUE(queued("api"));
+  alice.signal(SIGTERM);
+  ASSERT_TRUE(bob.says("started"));
+  EXPECT_EQ(pawl({"leader", "api"}).out, "10.0.0.8:8080\n");
+  EXPECT_TRUE(follower.says("leader 10.0.0.8:8080\n"));
+}
+
+TEST_F(CliRedis, LocksOfTwoSchemesNeverMeet) {
+  for (const std::string scheme : {"simple", "redisson"}) {
+    const Process alice = holder("job", {"--scheme", scheme});
+    EXPECT_EQ(try_run({"--scheme", scheme, "job"}), 124);
+    EXPECT_EQ(try_run({"job"}), 0);
+    EXPECT_THAT(pawl({"show", "--scheme", scheme, "job"}).out, StartsWith("\"job\" (mutex, scheme " + scheme + ")\n"));
+    EXPECT_THAT(pawl({"ls", "--scheme", scheme}).out, HasSubstr("\njob   mutex "));
+    EXPECT_EQ(pawl({"ls"}).out, "");
+  }
+}
+
+TEST_F(CliRedis, WhatASchemeCannotDoIsToldWithItsName) {
+  const std::vector<std::pair<Words, std::string>> inputs = {
+      {{"run", "--scheme", "simple", "--read", "job", "--", "true"}, "redis/simple has no rw"},
+      {{"run", "--scheme", "redisson", "--permits", "1/2", "job", "--", "true"}, "redis/redisson has no permits"},
+      {{"elect", "--scheme", "simple", "job", "--", "true"}, "redis/simple has no election"},
+      {{"run", "--scheme", "bully", "job", "--", "true"},
+       "unknown scheme \"bully\"; this store has: queue, simple, redisson"},
+      {{"run", "--lease", "1ms", "job", "--", "true"}, "lease is 1ms; redis/queue takes 100ms to 1d"},
+  };
+  for (const auto& [words, sentence] : inputs) {
+    const Ended ended = pawl(words);
+    EXPECT_EQ(ended.code, 125);
+    EXPECT_THAT(ended.err, HasSubstr(sentence));
+  }
+}
+
+TEST_F(CliRedis, WithRawNamesTheLockIsTheKeyThatOthersUse) {
+  const std::string raw = url() + "?names=raw";
+  const std::string cli = "redis-cli -p " + std::to_string(server_.port());
+  const auto seen = [&](const std::string& scheme, const std::string& command) {
+    Process run =
+        start_with({path}, {"--store", raw, "run", "--scheme", scheme, "job", "--", "sh", "-c", cli + command});
+    return run.wait().out;
+  };
+  EXPECT_THAT(seen("simple", " get job"), MatchesRegex("[0-9a-f]{32}\n"));
+  EXPECT_THAT(seen("redisson", " hgetall job"), MatchesRegex("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:1\n1\n"));
+  EXPECT_EQ(server_.cli({"EXISTS", "job"}), "0\n");
+
+  server_.cli({"SET", "job", "somebody", "PX", "60000"});
+  const Ended busy = start_with({path}, {"--store", raw, "run", "--no-wait", "job", "--", "true"}).wait();
+  EXPECT_EQ(busy.code, 124) << "simple is the default there";
+  EXPECT_EQ(server_.cli({"GET", "job"}), "somebody\n");
+  EXPECT_EQ(start_with({path}, {"--store", raw, "ls"}).wait().err,
+            "pawl: with names=raw nobody knows which keys are locks\n");
+}
+
+TEST_F(CliRedis, ANewEpochIsLargerAndSoAreItsTokens) {
+  const std::string before = pawl({"epoch"}).out;
+  const std::string token = "echo $PAWL_TOKEN";
+  const std::string first = pawl({"run", "job", "--", "sh", "-c", token}).out;
+  const std::string after = pawl({"epoch", "new"}).out;
+  EXPECT_GT(std::stoull(after), std::stoull(before));
+  EXPECT_EQ(pawl({"epoch"}).out, after);
+  EXPECT_GT(pawl({"run", "job", "--", "sh", "-c", token}).out, first);
+}
+
+TEST_F(CliRedis, WhenTheServerHangsTheCommandIsEndedBeforeTheLeaseIs) {
+  Process alice = start({"run", "--lease", "2s", "job", "--", "sh", "-c",
+                         "trap 'echo told; exit 3' TERM; echo started; while :; do sleep 0.05; done"});
+  ASSERT_TRUE(alice.says("started"));
+  server_.stop();
+  const Ended ended = alice.wait();
+  server_.go_on();
+  EXPECT_EQ(ended.code, 122) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("told\n"));
+  EXPECT_THAT(ended.err, HasSubstr("\"job\""));
+}
+
+TEST_F(CliRedis, AServerThatForgetsEverythingLosesTheHoldAndServesTheNext) {
+  Client before(url());  // its connection stays
+  const Token first = before.mutex("other").acquire().value().token();
+  Process alice = holder("job", {"--lease", "3s"});
+  server_.cli({"FLUSHALL"});
+  EXPECT_GT(before.mutex("other").acquire({.wait = std::chrono::minutes(1)}).value().token(), first);
+  const Ended ended = alice.wait();
+  EXPECT_EQ(ended.code, 122) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the lock \"job\" is lost"));
+  EXPECT_EQ(try_run({"job"}), 0);
+}
+
+TEST_F(CliRedis, AServerThatIsFullKeepsWhatIsHeldAndTakesItBack) {
+  Process alice = start({"run", "--lease", "2s", "job", "--", "sh", "-c", "echo started; exec sleep 5"});
+  ASSERT_TRUE(alice.says("started"));
+  server_.cli({"CONFIG", "SET", "maxmemory", "1"});
+  const Ended refused = pawl({"run", "other", "--", "true"});
+  EXPECT_EQ(refused.code, 121);
+  EXPECT_THAT(refused.err, StartsWith("pawl: the server is out of memory "));
+  EXPECT_EQ(alice.wait().code, 0) << "longer than its lease";
+  EXPECT_EQ(server_.cli({"KEYS", "{pawl}:[lhc]:*"}), "\n");
+}
+
+TEST_F(CliRedis, AServerThatIsNotThereIsNamed) {
+  server_.kill();
+  for (const Words& words : {Words{"ls"}, Words{"run", "job", "--", "true"}, Words{"leader", "api"}}) {
+    Words all{"--store", url() + "?timeout=200ms"};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ended ended = start_with({path}, all).wait();
+    EXPECT_EQ(ended.code, 121);
+    EXPECT_EQ(ended.out, "");
+    EXPECT_EQ(ended.err, "pawl: 127.0.0.1:" + std::to_string(server_.port()) + ": no connection: Connection refused\n");
+  }
+}
+
+TEST_F(CliRedis, ABadUrlIsToldInOneLine) {
+  const std::vector<std::pair<std::string, std::string>> urls = {
+      {"redis:", "write redis://host:port/db"},
+      {"redis://h/x", "redis://h/x: the database behind the host is a number"},
+      {"redis://h1,h2/0", "one server"},
+      {"redis://h:99999/0", "port"},
+      {"redis+unix://host/path", "write redis+unix:///path/of/the/socket"},
+      {"redis+sentinel://h1,h2", "the master's name is missing; write redis+sentinel://h1,h2,h3/name"},
+      {"redis://h/0?names=odd", "names=raw is all that names can be"},
+      {"redis://h/0?ca=/x", "ca, cert and key belong to rediss://"},
+      {"redis://h/0?wait_replicas=few", "wait_replicas is a number"},
+      {"redis://h/0?nonsense=1", "unknown option \"nonsense\""},
+  };
+  for (const auto& [bad, sentence] : urls) {
+    const Ended ended = start_with({path}, {"--store", bad, "ls"}).wait();
+    EXPECT_EQ(ended.code, 125) << bad;
+    EXPECT_EQ(ended.out, "");
+    EXPECT_THAT(ended.err, AllOf(StartsWith("pawl: "), HasSubstr(sentence))) << bad;
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  }
+}
+
+/// A server with a password, and a pawl that has it in PAWL_STORE.
+class CliRedisPassword : public CliTest {
+ protected:
+  static constexpr const char* secret = "hush-hush";
+
+  Ended with(const std::string& password, Words words) const {
+    const std::string url = "redis://" + password + (password.empty() ? "" : "@") + at(server_);
+    return start_with({path, "PAWL_STORE=" + url}, std::move(words)).wait();
+  }
+  static std::string all(const Ended& ended) { return ended.out + ended.err; }
+
+  const RedisServer server_{{"--requirepass", secret}};
+};
+
+TEST_F(CliRedisPassword, AWrongOneIsRefusedAndNotRepeated) {
+  const Ended wrong = with(":psst-psst", {"run", "job", "--", "true"});
+  EXPECT_EQ(wrong.code, 121);
+  EXPECT_THAT(wrong.err, StartsWith("pawl: user or password are wrong "));
+  EXPECT_THAT(all(wrong), Not(HasSubstr("psst")));
+  const Ended none = with("", {"ls"});
+  EXPECT_EQ(none.code, 121);
+  EXPECT_THAT(none.err, StartsWith("pawl: the server wants a password "));
+}
+
+TEST_F(CliRedisPassword, IsInNothingThatIsPrintedAlsoInABadUrl) {
+  const std::string right = ":" + std::string(secret);
+  for (const std::string options : {"?nonsense=1", "?scheme=bully", "?lease=soon", "?names=odd"}) {
+    const std::string url = "redis://" + right + "@" + at(server_, options);
+    const Ended ended = start_with({path}, {"--store", url, "run", "job", "--", "true"}).wait();
+    EXPECT_EQ(ended.code, 125) << options;
+    EXPECT_THAT(all(ended), Not(HasSubstr("hush"))) << options;
+  }
+  const std::string look = "for word in 'ls' 'ls --json' 'show job' 'show --json job'; do " PAWL_CLI
+                           " --store redis://" +
+                           right + "@" + at(server_) + " $word || exit 9; done";
+  const Ended shown = with(right, {"run", "job", "--", "sh", "-c", look});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("\"job\" (mutex, scheme queue)"));
+  EXPECT_THAT(all(shown), Not(HasSubstr("hush")));
+}
+
+TEST_F(CliRedisPassword, IsKeptFromTheCommandAndFromWhatPsShows) {
+  // The environment of the command, the words of both processes, and what else it inherits.
+  const std::string look = "env; cat /proc/$$/cmdline /proc/$PPID/cmdline; ls -l /proc/$$/fd";
+  const Ended seen = with(":" + std::string(secret), {"run", "job", "--", "sh", "-c", look});
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_THAT(seen.out, AllOf(HasSubstr("PAWL_STORE=redis://"), HasSubstr(at(server_)), Not(HasSubstr("hush"))));
+  EXPECT_THAT(seen.out, Not(HasSubstr("socket:"))) << "a connection that is logged in";
+}
+
+TEST_F(CliRedisPassword, MayStandInAFile) {
+  const std::string file = folder_ / "password";
+  std::ofstream(file) << secret << "\n";
+  const std::string url = "redis://" + at(server_, "?password_file=" + file);
+  const Ended ended =
+      start_with({path}, {"--store", url, "run", "job", "--", PAWL_CLI, "--store", url, "show", "job"}).wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("held for "));
+
+  std::ofstream(file) << "psst\n";
+  const Ended wrong = start_with({path}, {"--store", url, "ls"}).wait();
+  EXPECT_EQ(wrong.code, 121);
+  EXPECT_THAT(wrong.err, AllOf(StartsWith("pawl: user or password are wrong "), Not(HasSubstr("psst"))));
+  const Ended missing = start_with({path}, {"--store", url + ".no", "ls"}).wait();
+  EXPECT_EQ(missing.code, 121);
+  EXPECT_EQ(missing.err, "pawl: no password can be read from " + file + ".no\n");
+}
+
+}  // namespace
+}  // namespace pawl::test
