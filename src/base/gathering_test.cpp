@@ -20,6 +20,14 @@ using testing::IsEmpty;
 
 class GatheringTest : public testing::Test {
  protected:
+  /// The world outlives the gathering: nobody may be left in it.
+  ~GatheringTest() override {
+    for (int turn = 0; turn < 2; ++turn) {
+      gathering_.notify();
+      world_.run_for(0s);
+    }
+  }
+
   void comes(const std::string& name, Time deadline = Time::max()) { spawn(process_, wait(name, deadline)); }
   /// Who has gone on, in that order, until now.
   const std::vector<std::string>& gone_on() {
