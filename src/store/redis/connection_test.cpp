@@ -925,14 +925,16 @@ TEST(RedisConnectionAtTheEnd, ItGoesWithItsRuntimeWhateverItDoes) {
     SCOPED_TRACE(static_cast<int>(until));
     Listener listener(until == Until::connecting ? 0 : 16);
     auto runtime = std::make_unique<RealRuntime>();
+    RealRuntime& on = *runtime;
     std::atomic<int> found = 0;
     std::vector<std::shared_ptr<Connection>> started;
     std::vector<std::weak_ptr<Connection>> connections;
+    connections.reserve(4);  // the first is looked at while others are added
     Connection::Plan plan;
     plan.timeout = 1h;
     plan.find = [&](Deadline) -> awaitable<Result<net::Address>> {
       ++found;
-      base::Wakeup never(*runtime);
+      base::Wakeup never(on);
       if (until == Until::looked_for) co_await never.wait(base::Time::max());
       if (until == Until::between_tries) co_return Error{Errc::store_unavailable, "nobody knows"};
       co_return listener.address();

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 #include <vector>
 
 namespace pawl::store::redis {
-
-Scripted::~Scripted() {
-  for (const ClaimId claim : watched_) server_->unwatch(claim);
-}
 
 awaitable<Result<void>> Scripted::replicated(Deadline deadline) {
   const std::int64_t wanted = server_->config().wait_replicas;
@@ -50,15 +47,9 @@ awaitable<Result<void>> Scripted::relabel(Claim claim, Deadline deadline) {
   co_return Result<void>();
 }
 
-void Scripted::watch(ClaimId claim, Waker waker) {
-  watched_.insert(claim);
-  server_->watch(claim, std::move(waker));
-}
+void Scripted::watch(ClaimId claim, Waker waker) { server_->watch(claim, std::move(waker)); }
 
-void Scripted::unwatch(ClaimId claim) {
-  watched_.erase(claim);
-  server_->unwatch(claim);
-}
+void Scripted::unwatch(ClaimId claim) { server_->unwatch(claim); }
 
 awaitable<Result<bool>> Scripted::revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) {
   Words words{to_string(claim), lock_id(key), now ? "1" : "0"};

@@ -4,8 +4,8 @@
 #include "store/scheme.hpp"
 
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 namespace pawl::store::redis {
 
@@ -13,7 +13,6 @@ namespace pawl::store::redis {
 class Scripted : public Scheme {
  public:
   explicit Scripted(std::shared_ptr<Server> server) : server_(std::move(server)) {}
-  ~Scripted() override;
 
   awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
   awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
@@ -31,9 +30,6 @@ class Scripted : public Scheme {
   awaitable<Result<std::vector<std::string>>> keys_behind(std::string start, Deadline deadline);
 
   const std::shared_ptr<Server> server_;
-
- private:
-  std::set<ClaimId> watched_;
 };
 
 }  // namespace pawl::store::redis

@@ -73,11 +73,14 @@ Server::Server(base::Runtime& runtime, Config config)
       mailbox_(base::to_string(runtime.make_id<ClaimId>())),
       fresh_id_(runtime.random()) {}
 
+// On the executor, whichever thread ends it.
 Server::~Server() {
   if (runtime_.inert()) return;
-  if (requests_) requests_->stop();
-  if (listener_) listener_->stop();
-  if (replicas_) replicas_->stop();
+  runtime_.send([connections = std::vector{requests_, listener_, replicas_}] {
+    for (const auto& connection : connections) {
+      if (connection) connection->stop();
+    }
+  });
 }
 
 Server::SharedConnection Server::make_connection(Role role) {
