@@ -191,6 +191,7 @@ TEST_P(Fairness, WhileOthersWaitTheLockIsPassedOnInside64TimesAtMost) {
   Hold hold = hold_of(alice, mutex);
   started.push_back(start_turn(bob, bob.mutex("job"), turns, "bob"));
   ASSERT_TRUE(world().queued("job", 1));
+  ASSERT_TRUE(list(alice));  // when she has this answer, she has also heard that bob waits
   for (int i = 0; i < 100; ++i) started.push_back(start_turn(alice, mutex, turns, "alice"));
   EXPECT_TRUE(release(alice, hold));
   finish(started);
@@ -206,6 +207,7 @@ TEST_P(Fairness, TheNumberOfPassesIsAnOption) {
   Hold hold = hold_of(alice, mutex);
   started.push_back(start_turn(bob, bob.mutex("job"), turns, "bob"));
   ASSERT_TRUE(world().queued("job", 1));
+  ASSERT_TRUE(list(alice));  // when she has this answer, she has also heard that bob waits
   for (int i = 0; i < 10; ++i) started.push_back(start_turn(alice, mutex, turns, "alice"));
   EXPECT_TRUE(release(alice, hold));
   finish(started);
@@ -222,6 +224,7 @@ TEST_P(Fairness, WhileOthersWaitTheLockStaysInsideFor10MillisecondsAtMost) {
   Hold hold = hold_of(alice, mutex);
   started.push_back(start_turn(bob, bob.mutex("job"), turns, "bob"));
   ASSERT_TRUE(world().queued("job", 1));
+  ASSERT_TRUE(list(alice));  // when she has this answer, she has also heard that bob waits
   for (int i = 0; i < 8; ++i) started.push_back(start_turn(alice, mutex, turns, "alice", 4ms));
   if (world().virtual_time()) world().sleep(4ms);
   EXPECT_TRUE(release(alice, hold));
