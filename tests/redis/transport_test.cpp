@@ -1,5 +1,6 @@
 // How a Redis server is reached: TLS, sentinels.
 
+#include "tests/redis/opening.hpp"
 #include "tests/support/proxy.hpp"
 #include "tests/support/redis_frames.hpp"
 #include "tests/support/redis_server.hpp"
@@ -30,11 +31,6 @@ using test::eventually;
 using test::RedisServer;
 using testing::HasSubstr;
 using testing::Not;
-
-Error error_of(const std::string& url) {
-  const Result<Client> client = Client::open(url);
-  return client ? Error{} : client.error();
-}
 
 /// A server with TLS, its certificate made for `name`, and the authority that has signed it.
 class TlsServer {

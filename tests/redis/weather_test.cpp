@@ -1,6 +1,7 @@
 // What concerns Redis alone: restarts, lost scripts and connections, bad servers and bad URLs.
 
 #include "store/redis/script.hpp"
+#include "tests/redis/opening.hpp"
 #include "tests/support/naive_redis.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
@@ -31,11 +32,6 @@ using test::eventually;
 using test::RedisServer;
 using testing::HasSubstr;
 using testing::Not;
-
-Error error_of(const std::string& url) {
-  const Result<Client> client = Client::open(url);
-  return client ? Error{} : client.error();
-}
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);

@@ -3,8 +3,8 @@
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
 #include "base/log.hpp"
+#include "store/redis/answers.hpp"
 
-#include <charconv>
 #include <fstream>
 #include <string_view>
 #include <utility>
@@ -20,12 +20,6 @@ std::string field(std::string_view info, std::string_view name) {
   if (found == std::string_view::npos) return {};
   const std::size_t begin = found + start.size();
   return std::string(info.substr(begin, info.find_first_of("\r\n", begin) - begin));
-}
-
-std::uint64_t whole(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
 }
 
 std::vector<std::string_view> split(std::string_view text) {
