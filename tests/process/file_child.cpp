@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,9 +98,14 @@ void Child::signal(int number) const {
 
 void Child::kill() {
   if (started_ <= 0) return;
+  pollfd gone{::pidfd_open(pid_, 0), POLLIN, 0};  // behind a prefix it is not ours to wait for
   signal(SIGKILL);
   ::kill(started_, SIGKILL);
   ::waitpid(started_, nullptr, 0);
+  if (gone.fd >= 0) {
+    (void)::poll(&gone, 1, 30'000);
+    ::close(gone.fd);
+  }
   started_ = pid_ = -1;
 }
 
