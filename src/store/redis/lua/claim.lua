@@ -30,8 +30,7 @@ local function place()
   return holders + number(call('ZRANK', P .. 'q:' .. lock, id))
 end
 
-sweep()
-sweep_lock(lock)
+if not sweep() then sweep_lock(lock) end
 local known, refusal = known_claim(id, session, lock)
 if refusal then return refusal end
 if known and known.t then return granted(known) end

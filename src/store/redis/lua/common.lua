@@ -298,7 +298,7 @@ local function lay_ghosts(lock)
   touched[#touched + 1] = lock
 end
 
--- A few at a time: whoever asks something pays for it.
+-- A few at a time: whoever asks something pays for it. True: nothing more is due.
 local function sweep()
   local due = call('ZRANGEBYSCORE', P .. 'ends', '-inf', now, 'WITHSCORES', 'LIMIT', 0, 4)
   for i = 1, #due, 2 do
@@ -306,6 +306,7 @@ local function sweep()
     if string.sub(due[i], 1, 1) == 's' then end_session(what, number(due[i + 1])) else lay_ghosts(what) end
   end
   settle_all()
+  return #due < 8
 end
 
 -- The sweep may not have come to those yet whom the next one waits for.

@@ -1,5 +1,5 @@
--- The short way of a release, before anything else is made: nobody else holds the lock or waits for it, and nothing stays.
--- Otherwise withdraw.lua follows.
+-- The short ways of a release, before anything else is made: of a mutex that stays with nobody, or goes to one who waits and
+-- lives; of a key for which none of us waits. Otherwise withdraw.lua follows.
 
 if ARGV[6] == '0' and ARGV[7] == '0' then
   local id, session, lock = ARGV[3], ARGV[4], ARGV[5]
@@ -7,9 +7,26 @@ if ARGV[6] == '0' and ARGV[7] == '0' then
   local ours = c[1] == session and c[2] == lock and c[3]
   if ours and not c[4] and string.sub(lock, 1, 6) == 'mutex:' then
     local l = call('HMGET', P .. 'l:' .. lock, 'h', 'g')
-    if l[1] == '1' and (l[2] or '0') == '0' and call('EXISTS', P .. 'q:' .. lock) == 0 then
+    local alone = l[1] == '1' and (l[2] or '0') == '0'
+    if alone and call('EXISTS', P .. 'q:' .. lock) == 0 then
       call('DEL', P .. 'c:' .. id, P .. 'l:' .. lock, P .. 'h:' .. lock)
       call('SREM', P .. 'o:' .. session, id)
+      return 1
+    end
+    local next = alone and call('ZRANGE', P .. 'q:' .. lock, 0, 0)[1]
+    local n = next and call('HMGET', P .. 'c:' .. next, 's', 'k') or {}
+    local ends = n[1] and call('ZSCORE', P .. 'ends', 's' .. n[1])
+    local clock = call('TIME')
+    local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+    if ends and tonumber(ends) > now then
+      call('DEL', P .. 'c:' .. id, P .. 'h:' .. lock)  -- first: a server that is full lets a script write that has made room
+      local counter = string.format('%.0f', call('HINCRBY', KEYS[1], 'counter', 1))
+      call('HSET', P .. 'c:' .. next, 't', counter, 'e', epoch, 'a', string.format('%.0f', now))
+      call('ZREM', P .. 'q:' .. lock, next)
+      call('ZADD', P .. 'h:' .. lock, n[2], next)
+      call('SREM', P .. 'o:' .. session, id)
+      local word = next .. ' granted ' .. epoch .. ' ' .. counter .. ' ' .. call('EXISTS', P .. 'q:' .. lock)
+      redis.pcall('PUBLISH', P .. 'mail:' .. (call('HGET', P .. 's:' .. n[1], 'mail') or ''), word)
       return 1
     end
   end
