@@ -85,6 +85,15 @@ bool RealRuntime::run_here(const std::function<void()>& work, Afterwards afterwa
   });
 }
 
+bool RealRuntime::wait_here(const std::function<bool(const Done&)>& work) {
+  Driver::Caller me;
+  const Done done = [&] { driver_.finish(me); };
+  bool begun = false;
+  const bool ran = run_here([&] { begun = work(done); }, Afterwards::may_wait);
+  if (begun) driver_.wait(me);
+  return ran;
+}
+
 bool RealRuntime::inert() const { return ending_ || fork_generation() != generation_; }
 
 awaitable<void> RealRuntime::offload(std::function<void()> work) {

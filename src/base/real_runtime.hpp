@@ -36,6 +36,7 @@ class RealRuntime final : public Runtime {
   void send(std::function<void()> work) override;
   bool may_block() const override;
   bool run_here(const std::function<void()>& work, Afterwards afterwards) override;
+  bool wait_here(const std::function<bool(const Done&)>& work) override;
   awaitable<void> offload(std::function<void()> work) override;
   void notify(std::function<void()> call) override { notifier_.call(std::move(call)); }
   AlarmId set_alarm(Time at, std::function<void()> call) override { return notifier_.set_alarm(at, std::move(call)); }

@@ -250,6 +250,38 @@ TEST_F(RealRuntimeTest, IdleThreadsSleep) {
   EXPECT_LE(after - before, 40u);
 }
 
+TEST_F(RealRuntimeTest, AWaitWithoutACoroutineEndsWhenItsTimeIsOver) {
+  Wakeup wakeup{runtime_};
+  std::atomic<bool> woken = false;
+  const auto wait = [&](const Runtime::Done& done) {
+    auto then = [&woken, &done](Woke) {
+      woken = true;
+      done();
+    };
+    wakeup.wait_with(Resumption(std::move(then)), after(runtime_.now(), 1ms));
+    return true;
+  };
+  ASSERT_TRUE(eventually([&] { return runtime_.wait_here(wait); })) << "the executor is never free";
+  EXPECT_TRUE(woken);
+}
+
+TEST_F(RealRuntimeTest, NothingIsWaitedForWhereNothingWasBegun) {
+  int calls = 0;
+  ASSERT_TRUE(eventually([&] { return runtime_.wait_here([&](const Runtime::Done&) { return ++calls == 0; }); }));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(RealRuntimeTest, AnotherThreadEndsAWaitWithoutACoroutine) {
+  Wakeup wakeup{runtime_};
+  std::thread other([&] { runtime_.send([&] { wakeup.notify(); }); });
+  const auto wait = [&](const Runtime::Done& done) {
+    wakeup.wait_with(Resumption([&done](Woke) { done(); }), Time::max());
+    return true;
+  };
+  EXPECT_TRUE(eventually([&] { return runtime_.wait_here(wait); }));
+  other.join();
+}
+
 TEST(RealRuntimeAtTheEnd, WhatIsStillWaitingIsDropped) {
   const auto guest = std::make_shared<int>(0);
   {

@@ -95,6 +95,10 @@ class Runtime {
   /// False: the executor is in use elsewhere, or this is a simulation; nothing was run.
   enum class Afterwards { leaves, may_wait };  ///< may_wait: this thread will block_on() what `work` has begun
   virtual bool run_here(const std::function<void()>& work, Afterwards afterwards) = 0;
+  /// As run_here(). Where `work` says that it has begun something, this thread waits until the function that it was given
+  /// is called, on the executor: a wait without a coroutine.
+  using Done = std::function<void()>;
+  virtual bool wait_here(const std::function<bool(const Done&)>& work) = 0;
   /// Waits for the coroutine's result. `would_deadlock` inside the runtime itself and in simulation.
   template <class T>
   Result<T> block_on(awaitable<Result<T>> work);

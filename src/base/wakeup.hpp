@@ -23,6 +23,9 @@ class Wakeup final : private Timers::Node, private Pending::Entry {
 
   void notify();
 
+  /// The same without a coroutine: `then` is called on the executor.
+  void wait_with(Resumption then, Time deadline) { begin(std::move(then), deadline); }
+
   auto wait(Time deadline) {
     const asio::use_awaitable_t<> token;
     return asio::async_initiate<const asio::use_awaitable_t<>, void(Woke)>(

@@ -70,10 +70,7 @@ Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::
 awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request, std::stop_token stop, Place place) {
   const auto self = shared_from_this();
   const Time began = runtime_.now();
-  const bool tries = request.wait == Duration::zero();
-  Deadline deadline = Deadline::never();
-  if (tries) deadline = Deadline::in(began, context_->patience());  // the store is slow: that is not "busy"
-  if (request.wait && !tries) deadline = Deadline::in(began, *request.wait);
+  const Deadline deadline = deadline_of(request);
   for (;;) {
     if (!place) {
       Result<Place> queued = queue_up(request, stop);
@@ -102,9 +99,30 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::wait(Place waiter, Dead
   };
   const base::OnStop on_stop(runtime_, stop, cancel);
   co_await waiter->wakeup.wait(deadline.at);
-  if (waiter->hold) co_return waiter->hold;
-  if (waiter->error) co_return *waiter->error;
-  co_return give_up(waiter);
+  co_return outcome(waiter);
+}
+
+void LocalLock::wait_without_coroutine(const Place& place, Outcome then) {
+  const Time began = runtime_.now();
+  auto woken = [self = shared_from_this(), place, began, then = std::move(then)](base::Woke) {
+    place->wakeup.notify();  // whoever finds that the hold is over already waits again, and must not wait
+    if (place->hold) self->context_->telemetry.wait.add(self->runtime_.now() - began);
+    then(self->outcome(place));
+  };
+  place->wakeup.wait_with(base::Resumption(std::move(woken)), deadline_of(place->request).at);
+}
+
+Result<std::shared_ptr<LocalHold>> LocalLock::outcome(const Place& waiter) {
+  if (waiter->hold) return waiter->hold;
+  if (waiter->error) return *waiter->error;
+  return give_up(waiter);
+}
+
+Deadline LocalLock::deadline_of(const Request& request) const {
+  if (!request.wait) return Deadline::never();
+  // A try: the store is slow, and that is not "busy".
+  if (*request.wait == Duration::zero()) return Deadline::in(runtime_.now(), context_->patience());
+  return Deadline::in(runtime_.now(), *request.wait);
 }
 
 Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const Place& waiter) {
@@ -217,9 +235,21 @@ void LocalLock::send_release(const std::shared_ptr<LocalHold>& hold, std::shared
 awaitable<Result<void>> LocalLock::settled(std::shared_ptr<Settlement> settlement) {
   const auto self = shared_from_this();
   if (!settlement->outcome) co_await settlement->wakeup.wait(base::after(runtime_.now(), context_->patience()));
-  if (settlement->outcome) co_return *settlement->outcome;
-  co_return Error{Errc::outcome_unknown,
-                  "the store has not confirmed the release of " + key_.name.quoted() + "; pawl goes on releasing it"};
+  co_return outcome(*settlement);
+}
+
+void LocalLock::wait_without_coroutine(const std::shared_ptr<Settlement>& settlement,
+                                       std::function<void(Result<void>)> then) {
+  auto woken = [self = shared_from_this(), settlement, then = std::move(then)](base::Woke) {
+    then(self->outcome(*settlement));
+  };
+  settlement->wakeup.wait_with(base::Resumption(std::move(woken)), base::after(runtime_.now(), context_->patience()));
+}
+
+Result<void> LocalLock::outcome(const Settlement& settlement) const {
+  if (settlement.outcome) return *settlement.outcome;
+  return Error{Errc::outcome_unknown,
+               "the store has not confirmed the release of " + key_.name.quoted() + "; pawl goes on releasing it"};
 }
 
 void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement) {

@@ -58,6 +58,9 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   /// A wish that has a place in the queue, or the hold already.
   struct Waiter;
   using Place = std::shared_ptr<Waiter>;
+  /// Until it is granted or refused, or its time is over; `then` is called on the executor.
+  using Outcome = std::function<void(Result<std::shared_ptr<LocalHold>>)>;
+  void wait_without_coroutine(const Place& place, Outcome then);
   static const std::shared_ptr<LocalHold>& granted(const Place& place);
 
   /// It is read, nobody waits, and yet this reader may not come in: because of other terms, or because others wait at the
@@ -76,6 +79,7 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   void send_release(const std::shared_ptr<LocalHold>& hold, std::shared_ptr<Settlement> settlement);
   /// ... and the rest.
   awaitable<Result<void>> settled(std::shared_ptr<Settlement> settlement);
+  void wait_without_coroutine(const std::shared_ptr<Settlement>& settlement, std::function<void(Result<void>)> then);
   /// From exclusive to shared, with the same token. Errors: lost, not_owner, outcome_unknown, and what the store says.
   awaitable<Result<void>> downgrade(std::shared_ptr<LocalHold> hold);
   /// Waiters are told `closed`, holds are lost.
@@ -86,7 +90,10 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
 
  private:
   awaitable<Result<std::shared_ptr<LocalHold>>> wait(Place waiter, Deadline deadline, std::stop_token stop);
+  Result<std::shared_ptr<LocalHold>> outcome(const Place& waiter);
+  Result<void> outcome(const Settlement& settlement) const;
   Result<std::shared_ptr<LocalHold>> give_up(const Place& waiter);
+  Deadline deadline_of(const Request& request) const;
   bool idle() const { return !remote_ && queue_.empty(); }
 
   void claim_for_head();

@@ -49,15 +49,20 @@ Result<void> HoldCore::release_blocking() {
     return {};
   }
   const auto settlement = std::make_shared<claim::Settlement>(runtime);
-  std::optional<Result<void>> outcome;
-  const bool begun = runtime.run_here(
-      [&] {
-        queue_->send_release(hold_, settlement);
-        outcome = settlement->outcome;
-      },
-      Runtime::Afterwards::may_wait);
-  if (outcome) return *outcome;
-  return runtime.block_on(begun ? queue_->settled(settlement) : queue_->release(hold_));
+  Result<void> outcome;
+  const bool sent = runtime.wait_here([&](const Runtime::Done& done) {
+    queue_->send_release(hold_, settlement);
+    if (settlement->outcome) {
+      outcome = *settlement->outcome;
+      return false;
+    }
+    queue_->wait_without_coroutine(settlement, [&outcome, done](Result<void> known) {
+      outcome = std::move(known);
+      done();
+    });
+    return true;
+  });
+  return sent ? outcome : runtime.block_on(queue_->release(hold_));
 }
 
 awaitable<Result<void>> HoldCore::downgrade() {

@@ -85,15 +85,26 @@ Result<Hold> LockCore::acquire_here(AcquireOptions options, std::stop_token stop
   if (!request) return request.error();
   Begun begun{.since = stopwatch()};
   Result<std::shared_ptr<local::LocalHold>> local = nullptr;
-  const auto ask = [&] {
-    if (auto usable = lock_->client().usable(); !usable) return void(local = usable.error());
+  const auto ask = [&](const Runtime::Done& done) {
+    const auto settled = [&](Result<std::shared_ptr<local::LocalHold>> outcome) {
+      local = std::move(outcome);
+      return false;
+    };
+    if (auto usable = lock_->client().usable(); !usable) return settled(usable.error());
     begun.queue = lock_->queue(*request);
     Result<local::LocalLock::Place> place = begun.queue->queue_up(*request, stop);
-    if (!place) return void(local = place.error());
+    if (!place) return settled(place.error());
     begun.place = std::move(*place);
-    local = local::LocalLock::granted(begun.place);
+    if (const auto& hold = local::LocalLock::granted(begun.place)) return settled(hold);
+    if (stop.stop_possible()) return false;
+    begun.queue->wait_without_coroutine(begun.place,
+                                        [&local, &done](Result<std::shared_ptr<local::LocalHold>> outcome) {
+                                          local = std::move(outcome);
+                                          done();
+                                        });
+    return true;
   };
-  const bool asked = lock_->runtime().run_here(ask, Runtime::Afterwards::may_wait);
+  const bool asked = lock_->runtime().wait_here(ask);
   // A hold whose time is over by now (a long pause) is asked for again, the long way.
   const bool decided = asked && (!local || (*local && (*local)->remaining() > Duration::zero()));
   if (decided) return conclude(lock_, begun.queue, std::move(local), begun.since);
