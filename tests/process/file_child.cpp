@@ -4,8 +4,8 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,7 +98,8 @@ void Child::signal(int number) const {
 
 void Child::kill() {
   if (started_ <= 0) return;
-  pollfd gone{::pidfd_open(pid_, 0), POLLIN, 0};  // behind a prefix it is not ours to wait for
+  // Behind a prefix it is not ours to wait for.
+  pollfd gone{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)), POLLIN, 0};
   signal(SIGKILL);
   ::kill(started_, SIGKILL);
   ::waitpid(started_, nullptr, 0);
