@@ -97,7 +97,7 @@ if(PAWL_STORE_REDIS)
   file(GLOB redis_sources CONFIGURE_DEPENDS tests/redis/*_test.cpp)
   foreach(source IN LISTS redis_sources)
     get_filename_component(name ${source} NAME_WE)
-    pawl_tests(pawl_redis_${name} redis SOURCES ${source} LINK ${support})
+    pawl_tests(pawl_redis_${name} redis SOURCES ${source} tests/process/sanitizers.cpp LINK ${support})
     target_compile_definitions(pawl_redis_${name} PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}"
                                                           PAWL_BINARY="${PROJECT_BINARY_DIR}")
   endforeach()

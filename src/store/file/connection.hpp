@@ -5,6 +5,7 @@
 #include "store/file/listener.hpp"
 #include "store/file/visit.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,7 +66,7 @@ class Connection {
   base::Runtime& runtime_;
   std::shared_ptr<Environment> environment_;
   std::shared_ptr<Listener> listener_;
-  std::uint64_t store_id_ = 0;
+  std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
 };
 
 }  // namespace pawl::store::file

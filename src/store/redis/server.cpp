@@ -265,7 +265,8 @@ awaitable<Result<void>> Server::learn_epoch(bool raise, Deadline deadline) {
     co_return Error{Errc::unsupported, "a newer pawl keeps its locks there, in layout " + answer->items[1].text};
   }
   epoch_ = whole(answer->items[0].text);
-  base::parse_hex(answer->items[1].text, store_id_);
+  std::uint64_t store_id = 0;
+  if (base::parse_hex(answer->items[1].text, store_id)) store_id_ = store_id;
   co_return Result<void>();
 }
 

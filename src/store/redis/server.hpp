@@ -6,6 +6,7 @@
 #include "store/redis/script.hpp"
 #include "store/store.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -92,7 +93,7 @@ class Server : public std::enable_shared_from_this<Server> {
   const std::string mailbox_;
   std::uint64_t fresh_id_;
   std::string run_id_;
-  std::uint64_t store_id_ = 0;
+  std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
   std::uint64_t epoch_ = 0;
   SharedConnection requests_;
   SharedConnection listener_;
