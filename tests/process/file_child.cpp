@@ -29,6 +29,7 @@ constexpr int answers = 4;
   ::dup2(safe_in, commands);
   ::dup2(safe_out, answers);
   ::closefrom(5);
+  const int program = ::open(PAWL_FILE_CHILD, O_RDONLY | O_CLOEXEC);  // another user may not reach it by its path
   if (options.group) (void)(::setgroups(0, nullptr) + ::setgid(*options.group));
   if (options.user) (void)::setuid(*options.user);
   std::vector<std::string> words = options.prefix;
@@ -36,6 +37,7 @@ constexpr int answers = 4;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  if (options.prefix.empty()) ::fexecve(program, arguments.data(), environ);
   ::execvp(arguments[0], arguments.data());
   ::_exit(99);
 }
