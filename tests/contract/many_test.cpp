@@ -42,6 +42,7 @@ TEST_P(Many, AThousandClientsWaitForOneLockAndAllAreServedInOrder) {
   const auto arrived = std::make_shared<std::atomic<int>>(0);
   ClientOptions options;
   options.lease = 30s;
+  options.timeout = 30s;  // a thousand of them are many for one machine
   options.observer = [arrived](const Event& event) {
     if (event.type == EventType::waiting) ++*arrived;
   };
