@@ -1,6 +1,6 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: help setup build demo bench test test-release test-small test-all asan tsan asan-gcc lint format clean
+.PHONY: help setup build demo bench test test-release test-small test-clusters test-all test-newest asan tsan asan-gcc lint format clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -20,10 +20,12 @@ help:
 	@echo "make build     the library and the command line: build/pawl"
 	@echo "make demo      sets up, builds, and shows processes contend for a lock, die, and be overtaken"
 	@echo "make bench     measures the locks, each case beside what it cannot do without, and beside other libraries"
-	@echo "make test      everything, then unit, contract and simulation tests under ASan+UBSan and under TSan"
+	@echo "make test      everything but clusters, then unit, contract and simulation tests under ASan+UBSan and under TSan"
+	@echo "make test-clusters  the contract on clusters of servers"
 	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
-	@echo "make test-all  test, asan, tsan, asan-gcc and lint"
+	@echo "make test-all  test, test-clusters, asan, tsan, asan-gcc and lint"
+	@echo "make test-newest  ZooKeeper's tests on the newest server and with the newest Curator, from the Java registry"
 	@echo "make format    lay out the sources"
 	@echo "make clean     remove every build tree"
 
@@ -50,6 +52,8 @@ bench: setup
 	@build/pawl bench
 	$(call title,bench: Redis$(comma) beside others; they are built first)
 	@bench/redis_bench.py
+	$(call title,bench: ZooKeeper$(comma) the same)
+	@bench/zookeeper_bench.py
 
 test: setup test-release test-small
 
@@ -58,7 +62,11 @@ test-release:
 	$(call configure,release,-DPAWL_WERROR=ON)
 	$(call compile,release,-t all all_verify_interface_header_sets)
 	$(call title,release: test)
-	@ctest --preset release
+	@ctest --preset release -LE '^cluster$$'
+
+test-clusters: build
+	$(call title,clusters: test)
+	@ctest --preset release -L '^cluster$$'
 
 test-small:
 	$(call title,ASan+UBSan and TSan: build)
@@ -78,7 +86,10 @@ asan tsan asan-gcc:
 	$(call title,$@: test)
 	@ctest --preset $@
 
-test-all: test asan tsan asan-gcc lint
+test-all: test test-clusters asan tsan asan-gcc lint
+
+test-newest: build
+	@scripts/test_newest.sh build
 
 lint:
 	$(call title,clang-format)

@@ -45,8 +45,13 @@ if(PAWL_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# Our own way of compiling, for a target of ours; nothing of it reaches those who link the library.
+# Our own way of compiling, for a target of ours; nothing of it reaches those who link the library. PCH names the target
+# whose precompiled header it uses: pawl_asio, if none is given.
 function(pawl_compile target)
+  cmake_parse_arguments(arg "" "PCH" "" ${ARGN})
+  if(NOT arg_PCH)
+    set(arg_PCH pawl_asio)
+  endif()
   target_compile_options(${target} PRIVATE ${pawl_compile_options})
   # No other macro of Asio's: some change what its functions return, and a program that uses Asio with and without them
   # in one link mixes both.
@@ -55,7 +60,7 @@ function(pawl_compile target)
                       $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Boost::headers> fmt::fmt Threads::Threads)
-  if(NOT target STREQUAL "pawl_asio")
-    target_precompile_headers(${target} REUSE_FROM pawl_asio)
+  if(NOT arg_PCH STREQUAL target)
+    target_precompile_headers(${target} REUSE_FROM ${arg_PCH})
   endif()
 endfunction()

@@ -83,7 +83,8 @@ awaitable<void> Session::renew() {
   if (renewal) {
     base::tally(context_->telemetry.renewals);
     next_renewal_ = sent + grant_.lease / 3;
-    const Time confirmed = planted(Bug::deadline_from_reply) ? runtime_.now() : sent;
+    const Time counts_from = renewal->counts_from.value_or(sent);
+    const Time confirmed = planted(Bug::deadline_from_reply) ? runtime_.now() : counts_from;
     if (validity_->confirm(confirmed)) renewed(*renewal);
     co_return;
   }

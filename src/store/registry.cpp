@@ -8,6 +8,9 @@
 #ifdef PAWL_STORE_REDIS
 #include "store/redis/redis_store.hpp"
 #endif
+#ifdef PAWL_STORE_ZOOKEEPER
+#include "store/zookeeper/zookeeper_store.hpp"
+#endif
 
 #include <algorithm>
 #include <string>
@@ -34,6 +37,11 @@ const std::vector<Entry>& table() {
       {{"redis", "rediss", "redis+unix", "redis+sentinel"},
        redis::open,
        {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
+#endif
+#ifdef PAWL_STORE_ZOOKEEPER
+      {{"zookeeper", "zookeeper+tls"},
+       zookeeper::open,
+       {&zookeeper::Sequential::declared, &zookeeper::Ephemeral::declared}},
 #endif
   };
   return entries;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ struct Renewal {
   /// Grows whenever one of the session's claims had something to be told (contended, revoked). A notice may have been
   /// lost: when this number moved, look() at the claims.
   std::uint64_t changes = 0;
+  /// From when the lease counts, where that is not the time at which the renewal was sent.
+  std::optional<base::Time> counts_from = {};
 };
 
 /// What a client tells its store before it uses it.

@@ -29,6 +29,20 @@ TEST_P(Revoke, TheHolderIsAskedAndDecidesItself) {
   EXPECT_TRUE(try_acquire(bob, "job"));
 }
 
+TEST_P(Revoke, WhoeverWaitsIsNotLetInBecauseTheHolderIsAsked) {
+  PAWL_NEEDS(revocable);
+  const Actor alice = world().client(), bob = world().client();
+  Hold hold = must_acquire(alice, "job");
+  StartedHold bobs = start_acquire(bob, "job");
+  ASSERT_TRUE(world().queued("job", 1));
+  EXPECT_TRUE(revoke(bob, "job"));
+  EXPECT_TRUE(world().eventually([&] { return is_asked(hold); }));
+  world().sleep(a_moment());
+  EXPECT_FALSE(bobs.ready());
+  EXPECT_TRUE(release(alice, hold));
+  EXPECT_TRUE(bobs.get());
+}
+
 TEST_P(Revoke, TheHolderIsAskedAlsoWhenTheNoticeIsLost) {
   PAWL_NEEDS(revocable);
   const Actor alice = world().brief_client(), bob = world().client();

@@ -4,6 +4,7 @@
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/virtual_world.hpp"
+#include "tests/support/zookeeper_server.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -46,6 +47,22 @@ std::unique_ptr<World> redis_simple() { return redis("simple"); }
 std::unique_ptr<World> redis_redisson() { return redis("redisson"); }
 #endif
 
+#ifdef PAWL_STORE_ZOOKEEPER
+std::unique_ptr<World> zookeeper(const std::string& servers, const std::string& scheme, Duration timeout = 400ms) {
+  static std::atomic<int> worlds = 0;
+  const std::string url = servers + "/contract-" + std::to_string(++worlds);
+  return std::make_unique<RealWorld>(RealPlace{url, scheme, 1s, timeout});
+}
+std::unique_ptr<World> zookeeper_sequential() { return zookeeper(test::ZooKeeperServer::shared().url(), "sequential"); }
+std::unique_ptr<World> zookeeper_ephemeral() { return zookeeper(test::ZooKeeperServer::shared().url(), "ephemeral"); }
+std::unique_ptr<World> zookeeper_ensemble_sequential() {
+  return zookeeper(test::ZooKeeperEnsemble::shared().url(), "sequential");
+}
+std::unique_ptr<World> zookeeper_ensemble_ephemeral() {
+  return zookeeper(test::ZooKeeperEnsemble::shared().url(), "ephemeral");
+}
+#endif
+
 }  // namespace
 
 const std::vector<Line>& all_schemes() {
@@ -59,6 +76,12 @@ const std::vector<Line>& all_schemes() {
       {"redis_queue", redis_queue, true},
       {"redis_simple", redis_simple, true},
       {"redis_redisson", redis_redisson, true},
+#endif
+#ifdef PAWL_STORE_ZOOKEEPER
+      {"zookeeper_sequential", zookeeper_sequential, true},
+      {"zookeeper_ephemeral", zookeeper_ephemeral, true},
+      {"zookeeper_ensemble_sequential", zookeeper_ensemble_sequential, true},
+      {"zookeeper_ensemble_ephemeral", zookeeper_ensemble_ephemeral, true},
 #endif
   };
   return table;

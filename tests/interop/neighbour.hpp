@@ -4,6 +4,8 @@
 
 #include <sys/file.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -21,12 +23,16 @@ class Neighbour {
  public:
   virtual ~Neighbour() = default;
 
-  /// Null when it cannot be had on this machine; why_not() has the reason.
+  /// Null when it cannot be had on this machine; not_tested() has the reason.
   Peer* peer(std::uint16_t port) {
     if (!peer_ && why_not_.empty()) peer_ = start(port);
     return peer_.get();
   }
-  const std::string& why_not() const { return why_not_; }
+  /// Loud, for whoever skims what a test run has printed.
+  std::string not_tested(std::string name) const {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+    return name + " INTEROP WAS NOT TESTED: " + why_not_;
+  }
   /// The next test gets a new one.
   void end() { peer_.reset(); }
 
@@ -44,6 +50,36 @@ class Neighbour {
     std::filesystem::create_directories(path);
     return path;
   }
+  static std::string text_of(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  /// Of these programs, the first that is not installed.
+  static std::optional<std::string> missing(const std::vector<std::string>& tools) {
+    for (const std::string& tool : tools) {
+      if (!works("command -v " + tool)) return tool;
+    }
+    return std::nullopt;
+  }
+  /// Test programs run at the same time: nobody else builds `at` while we have this.
+  static std::shared_ptr<void> build_lock(const std::string& at) {
+    const int lock = ::open((at + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ::flock(lock, LOCK_EX);
+    return {nullptr, [lock](void*) { ::close(lock); }};
+  }
+  static std::vector<std::string> java(const std::string& class_path, const std::vector<std::string>& program) {
+    std::vector<std::string> command{"java",    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp",
+                                     class_path};
+    command.insert(command.end(), program.begin(), program.end());
+    return command;
+  }
+  static std::optional<std::string> python_with(const std::string& package) {
+    for (const std::string python : {"/usr/bin/python3", "python3"}) {
+      if (works(python + " -c 'import " + package + "'")) return python;
+    }
+    return std::nullopt;
+  }
 
  private:
   std::unique_ptr<Peer> peer_;
@@ -52,12 +88,10 @@ class Neighbour {
 
 class RedisPy final : public Neighbour {
   std::unique_ptr<Peer> start(std::uint16_t port) override {
-    for (const std::string python : {"/usr/bin/python3", "python3"}) {
-      if (!works(python + " -c 'import redis'")) continue;
-      const std::string program = PAWL_SOURCE "/tests/interop/redis_py_lock.py";
-      return std::make_unique<Peer>(std::vector{python, program, std::to_string(port)}, folder() + "/redis_py.log");
-    }
-    return cannot("no python3 here has the package redis (Debian: python3-redis)");
+    const std::optional<std::string> python = python_with("redis");
+    if (!python) return cannot("no python3 here has the package redis (Debian: python3-redis)");
+    const std::string program = PAWL_SOURCE "/tests/interop/redis_py_lock.py";
+    return std::make_unique<Peer>(std::vector{*python, program, std::to_string(port)}, folder() + "/redis_py.log");
   }
 };
 
@@ -69,22 +103,11 @@ class Redisson final : public Neighbour {
 
  private:
   std::unique_ptr<Peer> start(std::uint16_t port) override {
-    for (const char* tool : {"mvn", "java", "javac", "timeout"}) {
-      if (!works(std::string("command -v ") + tool)) return cannot(std::string(tool) + " is not installed");
-    }
+    if (auto tool = missing({"mvn", "java", "javac", "timeout"})) return cannot(*tool + " is not installed");
     if (std::optional<std::string> failed = build()) return cannot(*failed);
     const std::string at = folder() + "/redisson";
-    return std::make_unique<Peer>(
-        std::vector<std::string>{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp",
-                                 at + "/classes:" + at + "/lib/*", "RedissonLock", std::to_string(port),
-                                 std::to_string(watchdog)},
-        folder() + "/redisson.log");
-  }
-
-  static std::string text_of(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
+    const std::vector<std::string> program{"RedissonLock", std::to_string(port), std::to_string(watchdog)};
+    return std::make_unique<Peer>(java(at + "/classes:" + at + "/lib/*", program), folder() + "/redisson.log");
   }
 
   static bool is_recent(const std::string& path) {
@@ -97,9 +120,7 @@ class Redisson final : public Neighbour {
   static std::optional<std::string> build() {
     const std::string source = PAWL_SOURCE "/tests/interop/redisson", at = folder() + "/redisson";
     const std::string built = at + ".built", failed = at + ".failed", log = at + ".mvn.log";
-    const int lock = ::open((at + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    ::flock(lock, LOCK_EX);  // test programs run at the same time
-    const std::shared_ptr<void> unlock(nullptr, [lock](void*) { ::close(lock); });
+    const std::shared_ptr<void> alone = build_lock(at);
     const std::string wanted = text_of(source + "/pom.xml") + text_of(source + "/src/main/java/RedissonLock.java");
     if (text_of(built) == wanted) return std::nullopt;
     const std::string sentence = "mvn could not build tests/interop/redisson, is its registry in reach? See " + log;
@@ -112,6 +133,52 @@ class Redisson final : public Neighbour {
     std::ofstream(done ? built : failed) << wanted;
     if (done) return std::nullopt;
     return sentence;
+  }
+};
+
+/// What the peers of ZooKeeper ask for as their session timeout, in milliseconds. The server may shorten it.
+constexpr int peer_session_timeout = 10'000;
+
+/// Compiled into the build folder, again only when its source or its class path has changed. The class path is that of
+/// Debian's packages, or PAWL_CURATOR_CLASSPATH for another Curator.
+class Curator final : public Neighbour {
+  std::unique_ptr<Peer> start(std::uint16_t port) override {
+    if (auto tool = missing({"java", "javac"})) return cannot(*tool + " is not installed");
+    const char* other = std::getenv("PAWL_CURATOR_CLASSPATH");
+    if (other == nullptr && !std::filesystem::exists(debian)) {
+      return cannot("there is no " + std::string(debian) + " (Debian: libcurator-recipes-java)");
+    }
+    const std::string jars = other != nullptr ? other : debian + std::string(":/usr/share/java/slf4j-simple.jar");
+    const std::string classes = build(jars);
+    const std::vector<std::string> program{"CuratorLock", std::to_string(port), std::to_string(peer_session_timeout)};
+    return std::make_unique<Peer>(java(classes + ":" + jars, program), folder() + "/curator.log");
+  }
+
+  /// It names all others that it needs.
+  static constexpr const char* debian = "/usr/share/java/curator-recipes.jar";
+
+  static std::string build(const std::string& jars) {
+    const std::string source = PAWL_SOURCE "/tests/interop/curator/CuratorLock.java", at = folder() + "/curator";
+    const std::string built = at + ".built", log = at + ".javac.log";
+    const std::shared_ptr<void> alone = build_lock(at);
+    const std::string wanted = jars + "\n" + text_of(source);
+    if (text_of(built) == wanted) return at;
+    std::filesystem::remove_all(at);
+    const std::string command = "javac -d '" + at + "' -cp '" + jars + "' '" + source + "' >'" + log + "' 2>&1";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("Curator's peer cannot be compiled, see " + log);
+    std::ofstream(built) << wanted;
+    return at;
+  }
+};
+
+class Kazoo final : public Neighbour {
+  std::unique_ptr<Peer> start(std::uint16_t port) override {
+    const std::optional<std::string> python = python_with("kazoo");
+    if (!python) return cannot("no python3 here has the package kazoo (Debian: python3-kazoo)");
+    const std::string program = PAWL_SOURCE "/tests/interop/kazoo_lock.py";
+    return std::make_unique<Peer>(
+        std::vector{*python, program, std::to_string(port), std::to_string(peer_session_timeout)},
+        folder() + "/kazoo.log");
   }
 };
 

@@ -1,4 +1,4 @@
-#include "tests/process/cli.hpp"
+#include "tests/process/cli_servers.hpp"
 #include "tests/support/redis_server.hpp"
 
 #include <pawl/client.hpp>
@@ -8,200 +8,37 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-/// The command with locks on a Redis server.
 namespace pawl::test {
 namespace {
 
 using testing::AllOf;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
-
-const std::string path = "PATH=/usr/bin:/bin";
 
 /// As a URL has it behind its password.
 std::string at(const RedisServer& server, const std::string& options = {}) {
   return "127.0.0.1:" + std::to_string(server.port()) + "/0" + options;
 }
 
-class CliRedis : public CliTest {
+class CliRedis : public CliOnServer {
  protected:
-  const std::string& url() const { return url_; }
-
-  Process start(Words words) const { return start_with({path, "PAWL_STORE=" + url_}, std::move(words)); }
-  Ended pawl(Words words) const { return start(std::move(words)).wait(); }
-
-  /// Has the lock, says "started" and waits until it is killed.
-  Process holder(const std::string& name, Words options = {}) const {
-    options.insert(options.begin(), {"run"});
-    options.insert(options.end(), {name, "--", "sh", "-c", sleeper});
-    Process process = start(std::move(options));
-    EXPECT_TRUE(process.says("started")) << process.err();
-    return process;
-  }
-  bool queued(const std::string& name, Words options = {}) const {
-    options.insert(options.begin(), "show");
-    options.push_back(name);
-    return eventually([&] { return pawl(options).out.find("1 waiting\n") != std::string::npos; });
-  }
-  /// The exit code of one who does not wait.
-  int try_run(Words options) const {
-    options.insert(options.begin(), {"run", "--no-wait"});
-    options.insert(options.end(), {"--", "true"});
-    return pawl(std::move(options)).code;
-  }
+  std::string url() const override { return server_.url(); }
 
   RedisServer server_;
-  const std::string url_ = server_.url();
 };
 
-TEST_F(CliRedis, TheSchemesAreListed) {
-  const std::string table = pawl({"schemes"}).out;
-  const std::size_t queue = table.find("\nredis   queue ");
-  EXPECT_NE(queue, std::string::npos) << table;
-  EXPECT_LT(queue, table.find("\nredis   simple ")) << "the first one is the default";
-  EXPECT_LT(queue, table.find("\nredis   redisson "));
-  EXPECT_THAT(table, AllOf(HasSubstr("\nredis   simple "), HasSubstr("\nredis   redisson ")));
-  for (const std::string scheme : {"queue", "simple", "redisson"}) {
-    EXPECT_THAT(table, HasSubstr("\n  redis/" + scheme + ": "));
-    EXPECT_THAT(pawl({"schemes", "--json"}).out, HasSubstr("\"store\": \"redis\", \"scheme\": \"" + scheme + "\""));
-  }
-}
-
-TEST_F(CliRedis, ACommandRunsAloneWhereverTheStoreIsNamed) {
-  const Process alice = holder("job");
-  const Ended before = start_with({path}, {"--store", url(), "run", "--no-wait", "job", "--", "true"}).wait();
-  EXPECT_EQ(before.code, 124);
-  EXPECT_THAT(before.err, AllOf(StartsWith("pawl: \"job\" is held by "), HasSubstr(std::to_string(alice.pid()))));
-  EXPECT_EQ(start_with({path}, {"run", "--store", url(), "--no-wait", "job", "--", "true"}).wait().code, 124);
-  EXPECT_EQ(try_run({"job"}), 124);
-  EXPECT_EQ(try_run({"other"}), 0);
-}
-
-TEST_F(CliRedis, TheNextOneRunsWhenTheCommandEnds) {
-  Process alice = holder("job");
-  Process bob = start({"run", "job", "--", "sh", "-c", "echo mine; exit 7"});
-  ASSERT_TRUE(queued("job"));
-  EXPECT_EQ(bob.out(), "");
-  alice.signal(SIGTERM);
-  EXPECT_EQ(alice.wait().code, 128 + SIGTERM);
-  const Ended ended = bob.wait();
-  EXPECT_EQ(ended.code, 7);
-  EXPECT_EQ(ended.out, "mine\n");
-  EXPECT_EQ(pawl({"ls"}).out, "");
-}
-
-TEST_F(CliRedis, ACommandWhosePawlIsKilledDiesAndItsLockIsFreeWhenTheLeaseEnds) {
-  Process alice = holder("job", {"--lease", "1s"});
-  const std::vector<pid_t> command = children_of(alice.pid());
-  ASSERT_EQ(command.size(), 1U);
-  alice.signal(SIGKILL);
-  alice.wait();
-  EXPECT_TRUE(eventually([&] { return !alive(command.front()); }));
-  EXPECT_EQ(pawl({"run", "--wait", "60s", "job", "--", "true"}).code, 0);
-}
-
-TEST_F(CliRedis, ShowAndLsTellWhoHoldsItAndWhoWaits) {
-  const Process alice = holder("job", {"--label", "alice's work"});
-  const Process bob = start({"run", "--label", "bob", "job", "--", "true"});
-  ASSERT_TRUE(queued("job"));
-  const std::string view = pawl({"show", "job"}).out;
-  EXPECT_THAT(view, AllOf(StartsWith("\"job\" (mutex, scheme queue)\n  held for "),
-                          HasSubstr(", pid " + std::to_string(alice.pid()) + ": alice's work\n"),
-                          HasSubstr("  1 waiting\n"), HasSubstr("pid " + std::to_string(bob.pid()) + ": bob")));
-  const std::string list = pawl({"ls"}).out;
-  EXPECT_THAT(list, AllOf(HasSubstr("\njob   mutex  1        1 "), EndsWith(": alice's work\n")));
-  EXPECT_EQ(pawl({"ls", "jo"}).out.empty(), false);
-  EXPECT_EQ(pawl({"ls", "x"}).out, "");
-}
-
-TEST_F(CliRedis, RevokeAsksTheHolderAndNowTakesTheLockAway) {
-  for (const std::string scheme : {"queue", "simple", "redisson"}) {
-    Process alice = holder("job", {"--scheme", scheme});
-    EXPECT_EQ(pawl({"revoke", "--scheme", scheme, "job"}).code, 0);
-    const Ended asked = alice.wait();
-    EXPECT_EQ(asked.code, 128 + SIGTERM) << scheme;
-    EXPECT_EQ(asked.err, "pawl: somebody asks for the lock \"job\" (pawl revoke): sent TERM to the command\n");
-
-    Process bob = holder("job", {"--scheme", scheme});
-    EXPECT_EQ(pawl({"revoke", "--now", "--scheme", scheme, "job"}).code, 0);
-    const Ended taken = bob.wait();
-    EXPECT_EQ(taken.code, 122) << scheme;
-    EXPECT_EQ(taken.err, "pawl: the lock \"job\" is lost: the command was killed\n");
-    EXPECT_EQ(pawl({"revoke", "--scheme", scheme, "job"}).code, 1) << "nothing to revoke";
-  }
-}
-
-TEST_F(CliRedis, CheckTellsWhetherAGrantStands) {
-  for (const std::string scheme : {"queue", "simple", "redisson"}) {
-    const Ended inside =
-        pawl({"run", "--scheme", scheme, "job", "--", "sh", "-c",
-              "echo $PAWL_SEQUENCER; exec " PAWL_CLI " check --scheme " + scheme + " $PAWL_SEQUENCER >&2"});
-    EXPECT_EQ(inside.code, 0) << inside.err;
-    const std::string sequencer = inside.out.substr(0, inside.out.find('\n'));
-    EXPECT_THAT(sequencer, MatchesRegex("pawl1\\.[0-9a-f]+\\.mutex\\.exclusive\\.-\\.[0-9a-f]+\\.job"));
-    EXPECT_EQ(pawl({"check", "--scheme", scheme, sequencer}).code, 1) << scheme;
-  }
-}
-
-TEST_F(CliRedis, ReadersHoldTogetherAndAWriterAlone) {
-  Process reader = holder("job", {"--read"});
-  EXPECT_EQ(try_run({"--read", "job"}), 0);
-  EXPECT_EQ(try_run({"--write", "job"}), 124);
-  Process writer = start({"run", "--write", "job", "--", "sh", "-c", sleeper});
-  ASSERT_TRUE(queued("job"));
-  EXPECT_EQ(try_run({"--read", "job"}), 124) << "a reader stands behind a waiting writer";
-  reader.signal(SIGTERM);
-  ASSERT_TRUE(writer.says("started"));
-  EXPECT_EQ(try_run({"--read", "job"}), 124);
-}
-
-TEST_F(CliRedis, AsManyHoldAsThereArePermits) {
-  const Process alice = holder("pool", {"--permits", "2/3"});
-  EXPECT_EQ(try_run({"--permits", "1/3", "pool"}), 0);
-  EXPECT_EQ(try_run({"--permits", "2/3", "pool"}), 124);
-  const Ended other = pawl({"run", "--permits", "1/4", "pool", "--", "true"});
-  EXPECT_EQ(other.code, 125);
-  EXPECT_EQ(other.err, "pawl: \"pool\" has 3 permits for those who use it now, not 4\n");
-}
-
-TEST_F(CliRedis, SeveralLocksAreHadTogetherOrNotAtAll) {
-  const Process alice = holder("b");
-  EXPECT_EQ(try_run({"--also", "b", "a"}), 124);
-  EXPECT_EQ(try_run({"--also", "c", "a"}), 0);
-}
-
-TEST_F(CliRedis, ALeaderIsKnownAndFollowed) {
-  EXPECT_EQ(pawl({"leader", "api"}).err, "pawl: nobody leads \"api\"\n");
-  Process alice = start({"elect", "--value", "10.0.0.7:8080", "api", "--", "sh", "-c", sleeper});
-  ASSERT_TRUE(alice.says("started"));
-  EXPECT_EQ(pawl({"leader", "api"}).out, "10.0.0.7:8080\n");
-  const Process follower = start({"leader", "--follow", "api"});
-  ASSERT_TRUE(follower.says("leader 10.0.0.7:8080\n"));
-  Process bob = start({"elect", "--value", "10.0.0.8:8080", "api", "--", "sh", "-c", sleeper});
-  ASSERT_TRUE(queued("api"));
-  alice.signal(SIGTERM);
-  ASSERT_TRUE(bob.says("started"));
-  EXPECT_EQ(pawl({"leader", "api"}).out, "10.0.0.8:8080\n");
-  EXPECT_TRUE(follower.says("leader 10.0.0.8:8080\n"));
-}
-
-TEST_F(CliRedis, LocksOfTwoSchemesNeverMeet) {
-  for (const std::string scheme : {"simple", "redisson"}) {
-    const Process alice = holder("job", {"--scheme", scheme});
-    EXPECT_EQ(try_run({"--scheme", scheme, "job"}), 124);
-    EXPECT_EQ(try_run({"job"}), 0);
-    EXPECT_THAT(pawl({"show", "--scheme", scheme, "job"}).out, StartsWith("\"job\" (mutex, scheme " + scheme + ")\n"));
-    EXPECT_THAT(pawl({"ls", "--scheme", scheme}).out, HasSubstr("\njob   mutex "));
-    EXPECT_EQ(pawl({"ls"}).out, "");
-  }
-}
+const ServedStore redis{"redis", {"queue", "simple", "redisson"}, {"queue"}, [] {
+                          const auto server = std::make_shared<RedisServer>();
+                          return Served{server, server->url()};
+                        }};
+INSTANTIATE_TEST_SUITE_P(Redis, CliServers, testing::Values(redis));
 
 TEST_F(CliRedis, WhatASchemeCannotDoIsToldWithItsName) {
   const std::vector<std::pair<Words, std::string>> inputs = {
@@ -237,16 +74,6 @@ TEST_F(CliRedis, WithRawNamesTheLockIsTheKeyThatOthersUse) {
   EXPECT_EQ(server_.cli({"GET", "job"}), "somebody\n");
   EXPECT_EQ(start_with({path}, {"--store", raw, "ls"}).wait().err,
             "pawl: with names=raw nobody knows which keys are locks\n");
-}
-
-TEST_F(CliRedis, ANewEpochIsLargerAndSoAreItsTokens) {
-  const std::string before = pawl({"epoch"}).out;
-  const std::string token = "echo $PAWL_TOKEN";
-  const std::string first = pawl({"run", "job", "--", "sh", "-c", token}).out;
-  const std::string after = pawl({"epoch", "new"}).out;
-  EXPECT_GT(std::stoull(after), std::stoull(before));
-  EXPECT_EQ(pawl({"epoch"}).out, after);
-  EXPECT_GT(pawl({"run", "job", "--", "sh", "-c", token}).out, first);
 }
 
 TEST_F(CliRedis, WhenTheServerHangsTheCommandIsEndedBeforeTheLeaseIs) {

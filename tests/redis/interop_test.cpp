@@ -1,5 +1,6 @@
 // Locks shared with clients that others wrote: redis-py's Lock (scheme simple) and Redisson's RLock (scheme redisson).
 
+#include "tests/interop/counter.hpp"
 #include "tests/interop/neighbour.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
@@ -10,13 +11,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <ostream>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +23,7 @@ namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Counter;
 using test::eventually;
 using test::Neighbour;
 using test::RedisServer;
@@ -54,11 +53,6 @@ const Library redis_py{"RedisPy", "simple", the<test::RedisPy>, "LockNotOwnedErr
 const Library redisson{"Redisson", "redisson", the<test::Redisson>, "IllegalMonitorStateException", "pttl", 2};
 
 void PrintTo(const Library* library, std::ostream* out) { *out << library->name; }
-
-std::string in_capitals(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
-  return text;
-}
 
 /// We and a client of another library, and one lock between us that is named after the test.
 class Interop {
@@ -120,35 +114,13 @@ bool stands_in_line(Client& client, const std::string& name) {
   return eventually([&] { return client.inspect(name).value().waiters.size() == 1; });
 }
 
-/// A number in a file, raised in a way that loses some when two do it at once.
-class Counter {
- public:
-  Counter() { write(0); }
-  std::string path() const { return folder_ / "counter"; }
-  int read() const {
-    int number = -1;
-    std::ifstream(path()) >> number;
-    return number;
-  }
-  void bump() const {
-    const int number = read();
-    std::this_thread::sleep_for(1ms);
-    write(number + 1);
-  }
-
- private:
-  void write(int number) const { std::ofstream(path()) << number; }
-  test::TemporaryFolder folder_;
-};
-
 class InteropTest : public testing::TestWithParam<const Library*> {
  protected:
   explicit InteropTest(const Library* library = GetParam()) : with_(*library), ours_(with_.url()) {}
 
   void SetUp() override {
     if (with_.peer_ != nullptr) return;
-    const std::string what = in_capitals(std::string(with_.library_.name) + " interop was not tested: ");
-    GTEST_SKIP() << what << with_.library_.neighbour().why_not();
+    GTEST_SKIP() << with_.library_.neighbour().not_tested(with_.library_.name);
   }
 
   // It may have an answer left that the next test would take for its own.

@@ -103,10 +103,16 @@ struct Proxy::Link {
     std::string bytes;
   };
 
+  /// A request without an answer.
+  struct Asked {
+    std::int64_t number;
+    std::shared_ptr<Rule> rule;  // empty: an ordinary one
+  };
+
   const int client;
   const int server;
   std::string from_client = {}, to_server = {}, from_server = {}, to_client = {};
-  std::deque<std::shared_ptr<Rule>> asked = {};  // one for each request without an answer; empty: an ordinary one
+  std::deque<Asked> asked = {};
   std::deque<Late> late = {};
   bool silent = false;  // nothing more goes to the client
   bool doomed = false;  // its last request is lost: closed when the others are answered
@@ -294,7 +300,7 @@ void Proxy::take_requests(Link& link) {
       return;
     }
     link.to_server += request;
-    link.asked.push_back(rule);
+    link.asked.push_back({framing_.number(request), rule});
   }
 }
 
@@ -322,9 +328,12 @@ void Proxy::take_replies(Link& link) {
 
 /// Does it reach the client?
 bool Proxy::answer(Link& link, std::string_view reply) {
-  if (framing_.pushed(reply) || link.asked.empty()) return true;
-  const std::shared_ptr<Rule> rule = std::move(link.asked.front());
-  link.asked.pop_front();
+  if (framing_.pushed(reply)) return true;
+  const auto its = std::find_if(link.asked.begin(), link.asked.end(),
+                                [number = framing_.number(reply)](const auto& one) { return one.number == number; });
+  if (its == link.asked.end()) return true;
+  const std::shared_ptr<Rule> rule = std::move(its->rule);
+  link.asked.erase(its);
   if (!rule) return true;
   ++happened_;
   switch (rule->fault) {

@@ -21,7 +21,7 @@
 
 namespace pawl::test {
 
-/// Where messages end, in some protocol. Answers come in the order of the requests.
+/// Where messages end, in some protocol. Answers with the same number come in the order of their requests.
 struct Framing {
   /// How many bytes at the front are one whole message; 0: it is not whole yet.
   using Size = std::function<std::size_t(std::string_view bytes)>;
@@ -31,6 +31,8 @@ struct Framing {
   std::function<std::string(std::string_view request)> name;
   /// Nobody has asked for it.
   std::function<bool(std::string_view reply)> pushed = [](std::string_view) { return false; };
+  /// An answer has the number of its request.
+  std::function<std::int64_t(std::string_view message)> number = [](std::string_view) { return 0; };
 };
 
 /// What can become of a request.

@@ -23,12 +23,11 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace
 
-Supervisor::Supervisor(const Held& held, Child& child, const Signals& signals, Duration grace)
+Supervisor::Supervisor(const Held& held, Child& child, const Signals& signals, Terms terms)
     : held_(held),
       child_(child),
       signals_(signals),
-      grace_(grace),
-      margin_(std::min<Duration>(100ms, grace / 2)),
+      terms_(terms),
       on_lost_(held.lost(), news_.setter()),
       on_request_(held.release_requested(), news_.setter()) {}
 
@@ -53,22 +52,33 @@ void Supervisor::wait() const {
 
 int Supervisor::patience() const {
   if (killed_) return -1;
-  const Duration next = held_.remaining() - (lost_ ? margin_ : grace_);
+  const Duration next = held_.remaining() - (lost_ ? margin() : grace());
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(next, Duration::zero())).count();
   return static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max()));
 }
 
+/// A store may grant a shorter lease than it is asked for: then the grace is shorter as well, and TERM does not come while
+/// all is well.
+Duration Supervisor::grace() const {
+  const double share = std::chrono::duration<double>(longest_) / std::chrono::duration<double>(terms_.lease);
+  if (share > 0.9) return terms_.grace;
+  return std::chrono::duration_cast<Duration>(terms_.grace * share * 0.9);
+}
+
+Duration Supervisor::margin() const { return std::min<Duration>(100ms, grace() / 2); }
+
 void Supervisor::guard() {
   const Duration left = held_.remaining();
-  if (killed_ || left > grace_) return;
-  if (left <= margin_) {
+  longest_ = std::max(longest_, left);
+  if (killed_ || left > grace()) return;
+  if (left <= margin()) {
     child_.send(SIGKILL);
     tell("{} is lost: the command was killed", held_.first_to_end());
     lost_ = killed_ = true;
   } else if (!lost_) {
     child_.send(SIGTERM);
     tell("{} cannot be renewed: sent TERM to the command, KILL follows in {}", held_.first_to_end(),
-         format_age(left - margin_));
+         format_age(left - margin()));
     lost_ = true;
   }
 }

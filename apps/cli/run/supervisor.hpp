@@ -18,7 +18,13 @@ namespace pawl::cli {
 /// | nearly nothing is left, lost, or taken away   | KILL                             |
 class Supervisor {
  public:
-  Supervisor(const Held& held, Child& child, const Signals& signals, Duration grace);
+  /// How long the store was asked to believe in us, and how long before the end of that TERM comes.
+  struct Terms {
+    Duration lease;
+    Duration grace;
+  };
+
+  Supervisor(const Held& held, Child& child, const Signals& signals, Terms terms);
 
   /// Until the command has ended. Its exit code, as a shell gives it.
   int run();
@@ -32,6 +38,9 @@ class Supervisor {
   /// Milliseconds until the hold must be looked at again; -1: until something happens.
   int patience() const;
   void guard();
+  Duration grace() const;
+  /// For the kernel to carry out a KILL.
+  Duration margin() const;
   void answer_request();
   void pass_on(const signalfd_siginfo& signal);
   /// The exit code once it has ended.
@@ -40,8 +49,8 @@ class Supervisor {
   const Held& held_;
   Child& child_;
   const Signals& signals_;
-  const Duration grace_;
-  const Duration margin_;  // for the kernel to carry out a KILL
+  const Terms terms_;
+  Duration longest_ = {};  // that was ever left of the hold
   Event news_;
   const Callback on_lost_;
   const Callback on_request_;

@@ -105,7 +105,8 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
   for (const Wanted& wanted : errand.wanted) {
     if (const auto name = base::LockName::make(wanted.name); !name) throw failure_of(name.error());
   }
-  const Duration grace = grace_of(options, lease_of(options, context));
+  const Duration lease = lease_of(options, context);
+  const Supervisor::Terms terms{lease, grace_of(options, lease)};
 
   const Signals signals;
   Waited waited;
@@ -118,7 +119,7 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
   Held held = take(waited, options);
   // By the main thread: the child dies with the thread that forked it.
   Child child(context.command, child_environment(held.sequencers(), errand.value), signals);
-  Supervisor supervisor(held, child, signals, grace);
+  Supervisor supervisor(held, child, signals, terms);
   const int code = supervisor.run();
   return end(held, supervisor.lost(), code);
 }
@@ -136,7 +137,8 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
   add_duration(command, "--lease", options.lease,
                "How long the store believes in us without hearing\nfrom us; default 30s");
   add_duration(command, "--grace", options.grace,
-               "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease");
+               "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease. "
+               "Shorter\nwhere the store grants a shorter lease");
   add_duration(command, "--lock-delay", options.lock_delay,
                "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, at most 60s");
   add_scheme(command, options.scheme);

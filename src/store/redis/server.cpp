@@ -3,9 +3,9 @@
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
 #include "base/log.hpp"
+#include "store/credentials.hpp"
 #include "store/redis/answers.hpp"
 
-#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -30,16 +30,6 @@ std::vector<std::string_view> split(std::string_view text) {
     begin = end + 1;
   }
   return words;
-}
-
-/// The first line of the file.
-Result<Credentials> read_password(const std::string& file) {
-  std::ifstream in(file);
-  Credentials credentials;
-  if (!std::getline(in, credentials.password)) {
-    return Error{Errc::permission_denied, "no password can be read from " + base::printable(file)};
-  }
-  return credentials;
 }
 
 /// `believes`: a grant needs no more than the word of the server; otherwise it is looked at again.
@@ -164,29 +154,10 @@ awaitable<Result<net::Address>> Server::ask_sentinels(Deadline deadline) {
   co_return last;
 }
 
-awaitable<Result<std::optional<base::Credentials>>> Server::who_we_are() {
-  const auto self = shared_from_this();
-  const auto found = std::make_shared<Result<Credentials>>(Credentials());
-  std::function<void()> look;
-  if (surroundings_.credentials) {
-    look = [found, ask = surroundings_.credentials] { *found = ask(); };
-  } else if (!config_.password_file.empty()) {
-    look = [found, file = config_.password_file] { *found = read_password(file); };
-  } else {
-    co_return config_.credentials;
-  }
-  co_await runtime_.offload(look);
-  if (!*found) co_return found->error();
-  Credentials& credentials = found->value();
-  const bool from_url = credentials.user.empty() && config_.credentials;
-  if (from_url) credentials.user = config_.credentials->expose().user;
-  const base::Credentials::Exposed words{credentials.user, credentials.password};
-  co_return std::optional<base::Credentials>(base::Credentials(words));
-}
-
 awaitable<Result<void>> Server::authenticate(Connection& connection, Deadline deadline) {
   const auto self = shared_from_this();
-  const Result<std::optional<base::Credentials>> known = co_await who_we_are();
+  CredentialSource source{config_.credentials, config_.password_file, surroundings_.credentials};
+  const Result<std::optional<base::Credentials>> known = co_await find_credentials(runtime_, std::move(source));
   if (!known) co_return known.error();
   const bool has_password = *known && (*known)->expose().password;
   if (has_password) {

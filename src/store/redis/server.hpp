@@ -74,7 +74,6 @@ class Server : public std::enable_shared_from_this<Server> {
   SharedConnection make_connection(Role role);
   awaitable<Result<net::Address>> find(Deadline deadline);
   awaitable<Result<net::Address>> ask_sentinels(Deadline deadline);
-  awaitable<Result<std::optional<base::Credentials>>> who_we_are();
   awaitable<Result<void>> authenticate(Connection& connection, Deadline deadline);
   awaitable<Result<void>> greet(Deadline deadline);
   awaitable<Result<void>> greet_listener(Deadline deadline);

@@ -1,0 +1,21 @@
+#include "store/zookeeper/heartbeats.hpp"
+
+#include <algorithm>
+
+namespace pawl::store::zookeeper {
+
+void Heartbeats::attached(base::Time begun) {
+  connected_ = begun;
+  open_.clear();  // of the last connection, and older
+}
+
+void Heartbeats::confirmed(base::Time sent) {
+  if (connected_) counts_from_ = std::max(counts_from_, *connected_);
+  connected_.reset();
+  while (!open_.empty() && open_.front() <= sent - gap_) {
+    counts_from_ = std::max(counts_from_, open_.front());
+    open_.pop_front();
+  }
+}
+
+}  // namespace pawl::store::zookeeper

@@ -1,0 +1,307 @@
+// Who has nobody before it: what it must wait for, and what it writes before the lock is its own.
+
+#include "store/zookeeper/sequential.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+namespace pawl::store::zookeeper {
+
+awaitable<Result<Sequential::Ghosts>> Sequential::ghosts(SharedLink link, LockKey key, std::vector<Seen> alive,
+                                                         Deadline deadline) {
+  const std::string folder = delays_of(key);
+  const Answer names = co_await link->connection->children(folder)->wait(deadline);
+  Ghosts ghosts;
+  if (names.code == ZNONODE) co_return ghosts;
+  if (!names.ok()) co_return read_error_of(names.code, *link->connection);
+  std::vector<std::string> paths = children_of(folder, names.children);
+  std::erase_if(ghosts_seen_, [&](const auto& seen) {
+    return parent_of(seen.first) == folder && std::find(paths.begin(), paths.end(), seen.first) == paths.end();
+  });
+  Result<std::vector<Seen>> guards = co_await read(link, std::move(paths), deadline);
+  if (!guards) co_return guards.error();
+  const base::Time now = server_->runtime().now();
+  for (const Seen& guard : *guards) {
+    if (!guard.record) continue;
+    const bool lives = std::any_of(alive.begin(), alive.end(), [&](const Seen& seen) {
+      return seen.record && seen.record->id == guard.record->id;
+    });
+    if (lives) continue;
+    const auto seen = ghosts_seen_.find(guard.path);
+    const base::Time since = seen == ghosts_seen_.end() ? now : seen->second;
+    ghosts.push_back(Ghost{guard.path, *guard.record, base::after(since, guard.record->lock_delay)});
+  }
+  co_return ghosts;
+}
+
+/// From now on they are waited for. Not earlier: whoever is only looked at may still live.
+void Sequential::remember(const Ghosts& in_our_way) {
+  const base::Time now = server_->runtime().now();
+  for (const Ghost& ghost : in_our_way) ghosts_seen_.try_emplace(ghost.path, now);
+}
+
+/// Nobody is before us: the lock is ours, unless a holder has failed.
+awaitable<Result<ClaimState>> Sequential::first_in_line(SharedEntry entry, Answer folder, Deadline deadline) {
+  if (entry->claim.key.kind == Kind::permits) co_return co_await first_for_permits(entry, deadline);
+  const LockKey key = entry->claim.key;
+  const bool shared = entry->claim.mode == Mode::shared;
+  // A leader has written into the folder after we came: we have waited, though we may not have seen it.
+  const bool came_before = key.kind == Kind::election && folder.stat.mzxid > entry->czxid;
+  entry->waited = entry->waited || came_before;
+  Notes notes = Notes::parse(folder.data);
+  // A folder without a word in it may be a new one: the old one was empty, and is gone with what it said.
+  const bool unknown = folder.data.empty() || notes.foreign || notes.delayed;
+  Ghosts over;
+  if (!unknown) co_return co_await take(entry, std::move(folder), std::move(over), deadline);
+  Result<std::vector<Seen>> alive = std::vector<Seen>();
+  if (shared) alive = co_await see(entry->session->link, key, deadline);
+  if (!alive) co_return alive.error();
+  Result<Ghosts> ghosts = co_await this->ghosts(entry->session->link, key, std::move(*alive), deadline);
+  if (!ghosts) co_return ghosts.error();
+  const base::Time now = server_->runtime().now();
+  Duration longest{};
+  for (const Ghost& ghost : *ghosts) {
+    const bool in_our_way = !shared || ghost.record.mode == Mode::exclusive;
+    const bool is_own = ghost.record.id == entry->claim.id;  // of a request whose answer was lost
+    if (!in_our_way || is_own) continue;
+    longest = std::max(longest, ghost.until - now);
+    over.push_back(ghost);
+  }
+  remember(over);
+  if (longest > Duration::zero()) {
+    entry->before.clear();
+    entry->waited = true;
+    co_return co_await not_yet(entry, longest, deadline);
+  }
+  if (ghosts->empty() && !notes.foreign && (!shared || folder.data.empty())) {
+    notes.delayed = false;
+    folder.data = notes.to_text();
+    // Nobody waits for it: should it get lost, the next one looks as well.
+    entry->connection().set(queue_of(key), folder.data, folder.stat.version++);
+  }
+  co_return co_await take(entry, std::move(folder), std::move(over), deadline);
+}
+
+/// Who is elected, or was before.
+awaitable<Result<void>> Sequential::enter_reign(SharedEntry entry, Deadline deadline) {
+  Result<std::uint64_t> epoch = co_await entry->session->link->epoch(deadline);
+  if (!epoch) co_return epoch.error();
+  std::vector<Notes::Reign>& reigns = entry->notes.reigns;
+  Notes::Reign reign;
+  reign.leader.value = entry->claim.value;
+  reign.leader.token = Token(*epoch, static_cast<std::uint64_t>(entry->czxid));
+  reign.leader.owner = record_of(*entry).owner;
+  reign.since = server_->runtime().unix_milliseconds();
+  reign.after_nobody = !entry->waited;
+  const bool known = !reigns.empty() && reigns.back().leader.token.counter() == reign.leader.token.counter();
+  if (!known) reigns.push_back(std::move(reign));
+  if (reigns.size() > Chronicle::most) reigns.erase(reigns.begin());
+  co_return Result<void>();
+}
+
+/// What must be written before the lock is ours: our own delay, whom we have outlived, and who leads.
+awaitable<Result<ClaimState>> Sequential::take(SharedEntry entry, Answer folder, Ghosts ghosts, Deadline deadline) {
+  const LockKey key = entry->claim.key;
+  const std::string guard = guard_of(entry->claim);
+  Connection& connection = entry->connection();
+  const bool delays = entry->claim.lock_delay > Duration::zero();
+  const bool leads = key.kind == Kind::election;
+  bool guarded = !delays;  // for certain
+  entry->guarded = entry->guarded || delays;
+  for (int i = 0; i < attempts; ++i) {
+    entry->notes = Notes::parse(folder.data);
+    const bool was_delayed = entry->notes.delayed;
+    if (!delays && !leads && ghosts.empty()) co_return co_await grant(entry, deadline);
+    entry->notes.delayed = delays || (entry->notes.delayed && entry->claim.mode == Mode::shared);
+    if (leads) {
+      Result<void> entered = co_await enter_reign(entry, deadline);
+      if (!entered) co_return entered.error();
+    }
+    std::vector<Part> parts;
+    if (!guarded) parts.push_back(making(guard, record_of(*entry).to_text(), ZOO_PERSISTENT));
+    for (const Ghost& ghost : ghosts) parts.push_back(removing(ghost.path));
+    if (!entry->notes.foreign || leads) {
+      parts.push_back(setting(queue_of(key), entry->notes.to_text(), folder.stat.version));
+    }
+    if (parts.empty()) co_return co_await grant(entry, deadline);
+    const Answer written = co_await connection.multi(parts)->wait(deadline);
+    if (written.ok()) {
+      for (const Ghost& ghost : ghosts) ghosts_seen_.erase(ghost.path);
+      co_return co_await grant(entry, deadline);
+    }
+    const int first = written.parts.empty() ? ZOK : written.parts.front().code;
+    if (!guarded && first == ZNODEEXISTS) {
+      guarded = true;  // by a request whose answer was lost
+    } else if (!guarded && first == ZNONODE) {
+      Result<void> made = co_await entry->session->link->make(delays_of(key), ZOO_CONTAINER, deadline);
+      if (!made) co_return made.error();
+    } else if (written.code == ZNONODE) {
+      ghosts.clear();  // somebody else has laid them, or the folder is gone
+    } else if (written.code != ZBADVERSION) {
+      co_return error_of(written.code, connection);
+    }
+    folder = co_await connection.get(queue_of(key))->wait(deadline);
+    if (folder.code == ZNONODE) co_return entry->taken_away();
+    if (!folder.ok()) co_return read_error_of(folder.code, connection);
+    // Somebody has held it meanwhile, and may have failed.
+    const bool delayed = Notes::parse(folder.data).delayed && !was_delayed;
+    if (delayed && ++entry->looks <= most_looks) co_return co_await first_in_line(entry, std::move(folder), deadline);
+  }
+  co_return Error{Errc::store_unavailable, "the folder of this lock is changed all the time"};
+}
+
+/// How many permits there are, for those who hold some or wait.
+awaitable<Result<std::optional<std::uint32_t>>> Sequential::agreed(SharedLink link, LockKey key, Deadline deadline) {
+  const std::vector<std::string> folders{leases_of(key), queue_of(key)};
+  for (const std::string& folder : folders) {
+    const Answer names = co_await link->connection->children(folder)->wait(deadline);
+    if (names.code == ZNONODE) continue;
+    if (!names.ok()) co_return read_error_of(names.code, *link->connection);
+    for (const std::string& name : names.children) {
+      const Answer node = co_await link->connection->get(child_of(folder, name))->wait(deadline);
+      if (!node.ok() && node.code != ZNONODE) co_return read_error_of(node.code, *link->connection);
+      const std::optional<Record> record = Record::parse(node.data);
+      if (record && record->permits.of != 0) co_return std::optional<std::uint32_t>(record->permits.of);
+    }
+  }
+  co_return std::optional<std::uint32_t>();
+}
+
+awaitable<Result<std::optional<Waiting>>> Sequential::permits_busy(SharedEntry entry, Deadline deadline) {
+  const Claim& claim = entry->claim;
+  Result<std::vector<Seen>> nodes = co_await see(entry->session->link, claim.key, deadline);
+  if (!nodes) co_return nodes.error();
+  bool waits = false;
+  std::uint32_t taken = claim.permits.wanted;
+  Waiting waiting{at_the_latest};
+  for (const Seen& seen : *nodes) {
+    const bool ours = seen.record && seen.record->permits.of != 0;
+    if (ours) {
+      if (auto sound = check_sound(claim, seen.record->permits.of); !sound) co_return sound.error();
+    }
+    waits = waits || !seen.holds;
+    if (!seen.holds) continue;
+    taken += ours ? seen.record->permits.wanted : 1;
+    if (!waiting.holder) waiting.holder = owner_of(seen);
+  }
+  waits = waits || taken > claim.permits.of;
+  if (!waits) co_return std::optional<Waiting>();
+  co_return std::optional<Waiting>(std::move(waiting));
+}
+
+awaitable<Result<Answer>> Sequential::watch_leases(SharedEntry entry, Deadline deadline) {
+  const SharedLink link = entry->session->link;
+  const std::string leases = leases_of(entry->claim.key);
+  entry->watch_for(leases);
+  entry->news = false;
+  Answer names = co_await link->connection->children(leases, Watch::yes)->wait(deadline);
+  if (names.code == ZNONODE) {
+    Result<void> made = co_await link->make(leases, folder_mode(), deadline);
+    if (!made) co_return made.error();
+    names = co_await link->connection->children(leases, Watch::yes)->wait(deadline);
+  }
+  if (!names.ok()) co_return read_error_of(names.code, *link->connection);
+  co_return names;
+}
+
+/// Errors: those who hold some mean another number of permits.
+Result<Sequential::Room> Sequential::room_for(const Claim& claim, const std::vector<Seen>& taken,
+                                              const Ghosts& ghosts) const {
+  Room room;
+  for (std::uint32_t slot = 0; slot < claim.permits.of; ++slot) room.slots.insert(slot);
+  for (const Seen& seen : taken) {
+    ++room.used;
+    if (!seen.record) continue;
+    if (auto sound = check_sound(claim, seen.record->permits.of); !sound) return sound.error();
+    for (const std::uint32_t slot : seen.record->slots) room.slots.erase(slot);
+  }
+  const base::Time now = server_->runtime().now();
+  room.changes_in = at_the_latest;
+  for (const Ghost& ghost : ghosts) {
+    if (ghost.until <= now) {
+      room.over.push_back(removing(ghost.path));
+      continue;
+    }
+    room.used += ghost.record.slots.size();
+    room.changes_in = std::min(room.changes_in, ghost.until - now);
+    for (const std::uint32_t slot : ghost.record.slots) room.slots.erase(slot);
+  }
+  return room;
+}
+
+/// As SemaphoreV2: who is first in `locks` takes its leases as soon as there are enough, and leaves.
+awaitable<Result<ClaimState>> Sequential::first_for_permits(SharedEntry entry, Deadline deadline) {
+  const Claim& claim = entry->claim;
+  const SharedLink link = entry->session->link;
+  Result<Answer> names = co_await watch_leases(entry, deadline);
+  if (!names) co_return names.error();
+  std::vector<std::string> paths = children_of(leases_of(claim.key), names->children);
+  Result<std::vector<Seen>> taken = co_await read(link, std::move(paths), deadline);
+  if (!taken) co_return taken.error();
+  Result<Ghosts> ghosts = co_await this->ghosts(link, claim.key, *taken, deadline);
+  if (!ghosts) co_return ghosts.error();
+  Result<Room> room = room_for(claim, *taken, *ghosts);
+  if (!room) {
+    Result<Withdrawn> left = co_await leave(entry, Ending::clean, deadline);
+    co_return left ? room.error() : left.error();
+  }
+  remember(*ghosts);
+  if (room->suffices(claim.permits)) {
+    co_return co_await take_permits(entry, std::move(*room), deadline);
+  }
+  entry->before.clear();
+  entry->waited = true;
+  co_return co_await not_yet(entry, room->changes_in, deadline);
+}
+
+awaitable<Result<ClaimState>> Sequential::take_permits(SharedEntry entry, Room room, Deadline deadline) {
+  const Claim& claim = entry->claim;
+  const SharedLink link = entry->session->link;
+  Connection& connection = *link->connection;
+  entry->slots.assign(room.slots.begin(), std::next(room.slots.begin(), claim.permits.wanted));
+  entry->text = record_of(*entry).to_text();
+  std::vector<Part> parts = std::move(room.over);
+  const std::size_t laid = parts.size();
+  for (std::uint32_t i = 0; i < claim.permits.wanted; ++i) {
+    parts.push_back(making(leases_of(claim.key) + "/lease-", entry->text, ZOO_EPHEMERAL | ZOO_SEQUENCE));
+  }
+  parts.push_back(removing(entry->node));
+  if (claim.lock_delay > Duration::zero()) {
+    Result<void> delays = co_await link->make(delays_of(claim.key), ZOO_CONTAINER, deadline);
+    if (!delays) co_return delays.error();
+    parts.push_back(making(guard_of(claim), entry->text, ZOO_PERSISTENT));
+    entry->guarded = true;
+  }
+  entry->leaving = true;
+  const Answer written = co_await connection.multi(parts)->wait(deadline);
+  entry->leaving = false;
+  if (!written.ok()) {
+    entry->slots.clear();
+    const Error error = error_of(written.code, connection);
+    if (error.code == Errc::outcome_unknown) look_for_it(*entry);
+    if (written.code == ZNONODE) co_return co_await look_at_queue(entry, deadline);
+    co_return error;
+  }
+  for (std::size_t i = 0; i < claim.permits.wanted; ++i) entry->leases.push_back(written.parts[laid + i].path);
+  link->listen_no_more(entry->node, entry.get());
+  entry->node = entry->leases.front();
+  entry->watched = false;
+  entry->czxid = 0;
+  entry->links = connection.links();
+  co_return co_await permits_taken(entry, deadline);
+}
+
+/// The token is the leases' own: that of the place in the queue is older.
+awaitable<Result<ClaimState>> Sequential::permits_taken(SharedEntry entry, Deadline deadline) {
+  if (entry->czxid == 0) {
+    const Answer first = co_await entry->connection().exists(entry->node)->wait(deadline);
+    if (first.code == ZNONODE) co_return entry->taken_away();
+    if (!first.ok()) co_return read_error_of(first.code, entry->connection());
+    entry->czxid = first.stat.czxid;
+  }
+  co_return co_await grant(entry, deadline);
+}
+
+}  // namespace pawl::store::zookeeper

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "tests/process/cli.hpp"
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// The command with locks on a server.
+namespace pawl::test {
+
+inline const std::string path = "PATH=/usr/bin:/bin";
+
+/// pawl has the server's URL in PAWL_STORE.
+class CliOnServer : public CliTest {
+ protected:
+  virtual std::string url() const = 0;
+
+  Process start(Words words) const { return start_with({path, "PAWL_STORE=" + url()}, std::move(words)); }
+  Ended pawl(Words words) const { return start(std::move(words)).wait(); }
+  /// With another URL, on the command line.
+  Ended at(const std::string& url, Words words) const {
+    words.insert(words.begin(), {"--store", url});
+    return start_with({path}, std::move(words)).wait();
+  }
+
+  /// Has the lock, says "started" and waits until it is killed.
+  Process holder(const std::string& name, Words options = {}) const;
+  bool queued(const std::string& name, Words options = {}) const;
+  /// The exit code of one who does not wait.
+  int try_run(Words options) const;
+};
+
+/// A server for one test, and where it is.
+struct Served {
+  std::shared_ptr<const void> server;
+  std::string url;
+};
+
+/// A store whose server the tests can start; of its schemes the first is the default, and has all kinds of locks.
+struct ServedStore {
+  std::string name;
+  std::vector<std::string> schemes;
+  std::vector<std::string> shows_waiters;  ///< those of them that do
+  std::function<Served()> serve;
+
+  friend void PrintTo(const ServedStore& store, std::ostream* out) { *out << store.name; }
+};
+
+/// What the command does alike on all of them: each store's own tests say that it is one.
+class CliServers : public testing::WithParamInterface<ServedStore>, public CliOnServer {
+ protected:
+  std::string url() const override { return served_.url; }
+  const std::vector<std::string>& schemes() const { return GetParam().schemes; }
+
+ private:
+  const Served served_ = GetParam().serve();
+};
+
+}  // namespace pawl::test
