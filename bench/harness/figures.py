@@ -57,8 +57,9 @@ def row(bench, name, turns, pawl, floor, goal=None, compared=True, peers=True):
 
 def plain_row(bench, name, turns, goal):
     """Of a ratio that has no floor: the floor's own is told instead."""
-    value = turns.median("pawl queue")
-    told = {"case": name, "unit": "ratio", "pawl": value, "floor": turns.median("floor list"), "ratio": value}
+    value = turns.median(bench.cast.queue.name)
+    floor = turns.median(bench.cast.queue_floor.name)
+    told = {"case": name, "unit": "ratio", "pawl": value, "floor": floor, "ratio": value}
     told["goal"] = goal
     told["met"] = value <= goal if value is not None else None
     told["peers"] = {}
@@ -104,7 +105,8 @@ def cells(told, names):
     return line
 
 
-def print_table(rows, cast, cores):
+def print_table(rows, bench, cores):
+    cast = bench.cast
     names = [who.name for who in cast.peers]
     lines = [["CASE", "PAWL", "FLOOR", "RATIO", "GOAL"] + [name.upper() for name in names]]
     lines += [cells(told, names) for told in rows]
@@ -114,6 +116,7 @@ def print_table(rows, cast, cores):
     print("\nA ratio is the median of those of single rounds; behind it, where the middle half of them lies: far apart, the")
     print("machine was busy with something else. Behind a peer's time: its ratio to the floor. Times belong to the machine.")
     versions = [f"{name} {version}" for name, version in cast.versions.items()]
+    print(f"Server: {bench.subject.title} {bench.server.version()}.")
     print("Cores: " + ", ".join(f"{case} {where}" for case, where in cores.items()) + ".")
     print("Peers: " + (", ".join(versions) or "none") + ".")
     contended = [told for told in rows if "changes_of_process" in told]
@@ -134,7 +137,7 @@ def print_missing(bench):
 
 def print_json(rows, bench, cores):
     document = {
-        "redis": bench.server.version(),
+        bench.subject.store: bench.server.version(),
         "cores": cores,
         "versions": bench.cast.versions,
         "missing": bench.cast.missing,

@@ -1,12 +1,9 @@
-"""The programs that take part, and the server."""
+"""The programs that take part."""
 
 import ctypes
 import os
-import re
 import select
-import shutil
 import signal
-import socket
 import subprocess
 import time
 
@@ -117,45 +114,3 @@ class Fleet:
     def stop(self):
         for member in self.members:
             member.stop()
-
-
-class Server:
-    """A real one, which writes nothing to disk."""
-
-    def __init__(self, children, folder):
-        program = shutil.which("redis-server")
-        if not program:
-            raise Failure("there is no redis-server (Debian: redis-server)")
-        self.port = free_port()
-        self.url = f"redis://127.0.0.1:{self.port}"
-        words = [program, "--bind", "127.0.0.1", "--port", str(self.port), "--dir", folder, "--maxclients", "8000"]
-        words += ["--save", "", "--appendonly", "no"]
-        with open(os.path.join(folder, "redis.log"), "wb") as log:
-            self.process = children.start(words, stdout=log, stderr=log)
-        deadline = time.monotonic() + PATIENCE
-        while not self.answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise Failure("redis-server does not start")
-            time.sleep(0.02)
-
-    def place(self, cores):
-        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
-            os.sched_setaffinity(int(thread), cores)
-
-    def answers(self):
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as line:
-                line.sendall(b"PING\r\n")
-                return line.recv(16).startswith(b"+PONG")
-        except OSError:
-            return False
-
-    def version(self):
-        words = subprocess.run(["redis-server", "--version"], capture_output=True, text=True).stdout
-        return re.search(r"v=(\S+)", words).group(1)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -1,11 +1,9 @@
-// redsync and bsm/redislock as participants: see bench/README.md. One go-redis client per process with its default pool;
-// each goroutine is a waiter of its own.
+// Go libraries as participants: the line protocol of bench/README.md. One client per process; each goroutine is a waiter of
+// its own.
 package main
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sort"
@@ -16,14 +14,7 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
-
-	"github.com/bsm/redislock"
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/redis/go-redis/v9"
 )
-
-const lease = 30 * time.Second
 
 // lock is what one waiter uses. acquire answers false when it was not its turn before the deadline.
 type lock interface {
@@ -53,86 +44,21 @@ func now() int64 { return base + int64(time.Since(started)) }
 
 func sleepUntil(at int64) { time.Sleep(time.Duration(at - now())) }
 
-type redsyncLock struct {
-	mutex *redsync.Mutex
+// openers connect, and answer what makes a lock of that library.
+var openers = map[string]func(url string) (func(name string) lock, error){
+	"redsync":      openRedsync,
+	"redislock":    openRedislock,
+	"go-zookeeper": openZooKeeper,
 }
-
-func (l *redsyncLock) acquire(until int64) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(until-now()))
-	defer cancel()
-	err := l.mutex.LockContext(ctx)
-	if err == nil {
-		return true, nil
-	}
-	var taken *redsync.ErrTaken
-	var node *redsync.RedisError
-	if ctx.Err() != nil || errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) {
-		return false, nil
-	}
-	if errors.As(err, &node) && errors.Is(node.Err, context.DeadlineExceeded) {
-		return false, nil
-	}
-	return false, err
-}
-
-func (l *redsyncLock) release() error {
-	done, err := l.mutex.Unlock()
-	if err == nil && !done {
-		return errors.New("the lock was not ours")
-	}
-	return err
-}
-
-type redislockLock struct {
-	client *redislock.Client
-	name   string
-	held   *redislock.Lock
-}
-
-// It has no strategy of its own for waiting: the shortest round number that its users may choose.
-const redislockPause = time.Millisecond
-
-func (l *redislockLock) acquire(until int64) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(until-now()))
-	defer cancel()
-	options := &redislock.Options{RetryStrategy: redislock.LinearBackoff(redislockPause)}
-	held, err := l.client.Obtain(ctx, l.name, lease, options)
-	if err == nil {
-		l.held = held
-		return true, nil
-	}
-	if ctx.Err() != nil || errors.Is(err, redislock.ErrNotObtained) {
-		return false, nil
-	}
-	return false, err
-}
-
-func (l *redislockLock) release() error { return l.held.Release(context.Background()) }
 
 func open(url, scheme string) error {
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		return err
-	}
-	client := redis.NewClient(options)
-	if err := client.Ping(context.Background()).Err(); err != nil {
-		return err
-	}
-	switch scheme {
-	case "redsync":
-		pool := redsync.New(goredis.NewPool(client))
-		// Its own pauses, but as many tries as there is time for.
-		const tries = 1 << 30
-		makeLock = func(name string) lock {
-			return &redsyncLock{pool.NewMutex(name, redsync.WithExpiry(lease), redsync.WithTries(tries))}
-		}
-	case "redislock":
-		locker := redislock.New(client)
-		makeLock = func(name string) lock { return &redislockLock{client: locker, name: name} }
-	default:
+	opener, known := openers[scheme]
+	if !known {
 		return fmt.Errorf("no such scheme: %s", scheme)
 	}
-	return nil
+	made, err := opener(url)
+	makeLock = made
+	return err
 }
 
 func inThreads(count int, part func(index int) error) error {

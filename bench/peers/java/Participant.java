@@ -2,28 +2,36 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
-import org.redisson.Redisson;
-import org.redisson.api.RLock;
-import org.redisson.api.RedissonClient;
-import org.redisson.config.Config;
 
-/**
- * Redisson's RLock as a participant: see bench/README.md. One RedissonClient per process with its default settings; each
- * thread is a waiter of its own.
- */
-public final class Main {
-  private static RedissonClient client;
+/** A Java library as a participant: the line protocol of bench/README.md. Each thread is a waiter of its own. */
+abstract class Participant {
+  /** What one waiter uses, always in the same thread. */
+  interface Lock {
+    /** False: not before {@code until}. */
+    boolean acquire(long until) throws Exception;
+
+    void release() throws Exception;
+  }
 
   private interface Part {
     void run(int index) throws Exception;
   }
 
-  public static void main(String[] arguments) throws Exception {
+  private final Map<String, Lock> held = new HashMap<>();
+
+  /** Connects. */
+  abstract void open(String url) throws Exception;
+
+  abstract Lock lock(String name);
+
+  /** Until standard input ends, or "quit". */
+  final void serve() throws Exception {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     for (String line = in.readLine(); line != null && !line.equals("quit"); line = in.readLine()) {
       String answer;
@@ -39,9 +47,10 @@ public final class Main {
     System.exit(0);
   }
 
-  private static String answer(String[] words) throws Exception {
+  private String answer(String[] words) throws Exception {
     switch (words[0]) {
       case "open":
+        held.clear();
         open(words[1]);
         return "";
       case "prepare":
@@ -62,21 +71,9 @@ public final class Main {
     }
   }
 
-  private static void open(String url) {
-    if (client != null) client.shutdown();
-    Config config = new Config();
-    config.useSingleServer().setAddress(url);
-    client = Redisson.create(config);
-  }
-
   // On Linux, this is CLOCK_MONOTONIC.
-  private static long now() {
+  static long now() {
     return System.nanoTime();
-  }
-
-  private static boolean acquire(RLock lock, long until) throws InterruptedException {
-    long left = until - now();
-    return left > 0 && lock.tryLock(left, TimeUnit.NANOSECONDS);
   }
 
   private static void sleepUntil(long at) {
@@ -101,26 +98,26 @@ public final class Main {
     if (first.get() != null) throw first.get();
   }
 
-  private static String take(String name) throws Exception {
-    boolean acquired = acquire(client.getLock(name), now() + 10_000_000_000L);
-    if (!acquired) throw new IllegalStateException("somebody else holds " + name);
+  private String take(String name) throws Exception {
+    Lock lock = held.computeIfAbsent(name, this::lock);
+    if (!lock.acquire(now() + 10_000_000_000L)) throw new IllegalStateException("somebody else holds " + name);
     return String.valueOf(now());
   }
 
-  private static String give(String name) {
+  private String give(String name) throws Exception {
     long released = now();
-    client.getLock(name).unlock();
+    held.get(name).release();
     return String.valueOf(released);
   }
 
-  private static String pairs(String name, long milliseconds) throws Exception {
-    RLock lock = client.getLock(name);
+  private String pairs(String name, long milliseconds) throws Exception {
+    Lock lock = lock(name);
     long[] samples = new long[100_000];
     int count = 0;
     long end = now() + milliseconds * 1_000_000;
     for (long begin = now(); begin < end && count < samples.length;) {
-      if (!acquire(lock, end + 1_000_000_000)) throw new IllegalStateException("somebody else holds " + name);
-      lock.unlock();
+      if (!lock.acquire(end + 1_000_000_000)) throw new IllegalStateException("somebody else holds " + name);
+      lock.release();
       long done = now();
       samples[count++] = done - begin;
       begin = done;
@@ -129,27 +126,27 @@ public final class Main {
     return count + " " + samples[count / 2] + " " + samples[count * 99 / 100];
   }
 
-  private static String threads(String name, int count, long milliseconds) throws Exception {
+  private String threads(String name, int count, long milliseconds) throws Exception {
     AtomicLong total = new AtomicLong();
     long begin = now();
     long end = begin + milliseconds * 1_000_000;
     inThreads(count, index -> {
-      RLock lock = client.getLock(name);
+      Lock lock = lock(name);
       long held = 0;
-      for (; now() < end && acquire(lock, end); ++held) lock.unlock();
+      for (; now() < end && lock.acquire(end); ++held) lock.release();
       total.addAndGet(held);
     });
     return total.get() + " " + (now() - begin);
   }
 
-  private static String contend(String name, int clients, long hold, long start, long end) throws Exception {
+  private String contend(String name, int clients, long hold, long start, long end) throws Exception {
     String[] reports = new String[clients];
     inThreads(clients, index -> {
-      RLock lock = client.getLock(name);
+      Lock lock = lock(name);
       StringBuilder report = new StringBuilder();
       sleepUntil(start + index * 1_000_000L);
       for (long asked = now(); asked < end; asked = now()) {
-        boolean acquired = acquire(lock, end);
+        boolean acquired = lock.acquire(end);
         long since = now();
         if (!acquired) {
           report.append(' ').append(asked).append(",0,0");
@@ -157,7 +154,7 @@ public final class Main {
         }
         if (hold > 0) sleepUntil(since + hold * 1000);
         long released = now();
-        lock.unlock();
+        lock.release();
         report.append(' ').append(asked).append(',').append(since).append(',').append(released);
       }
       reports[index] = report.toString();

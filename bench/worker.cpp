@@ -1,4 +1,4 @@
-// pawl itself: a participant of bench/redis_bench.py.
+// pawl itself, on any store: a participant of bench/redis_bench.py and bench/zookeeper_bench.py.
 
 #include "bench/participant.hpp"
 

@@ -1,0 +1,100 @@
+"""The servers: real ones, on a free port of the loopback."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from harness.processes import PATIENCE, Failure
+
+
+class Server:
+    """Until it answers. Its log and its data are in a folder that goes with the run."""
+
+    def __init__(self, children, folder, program, words):
+        if not shutil.which(program):
+            raise Failure(f"there is no {program}")
+        with open(os.path.join(folder, "server.log"), "wb") as log:
+            self.process = children.start([program] + words, stdout=log, stderr=log)
+        deadline = time.monotonic() + PATIENCE
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                said = Path(folder, "server.log").read_text(errors="replace").strip().splitlines()
+                raise Failure(f"{program} does not start" + (f": {said[-1]}" if said else ""))
+            time.sleep(0.02)
+
+    def place(self, cores):
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            os.sched_setaffinity(int(thread), cores)
+
+    def say(self, word):
+        """What it answers, or nothing."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as line:
+                line.sendall(word)
+                return line.recv(1 << 12)
+        except OSError:
+            return b""
+
+
+class RedisServer(Server):
+    """It writes nothing to disk."""
+
+    warm_up = 0
+
+    def __init__(self, children, folder, _):
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        words = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", folder, "--maxclients", "8000"]
+        super().__init__(children, folder, "redis-server", words + ["--save", "", "--appendonly", "no"])
+
+    def answers(self):
+        return self.say(b"PING\r\n").startswith(b"+PONG")
+
+    def version(self):
+        words = subprocess.run(["redis-server", "--version"], capture_output=True, text=True).stdout
+        return re.search(r"v=(\S+)", words).group(1)
+
+
+class ZooKeeperServer(Server):
+    """Standalone, with Debian's jars; the environment variable PAWL_ZOOKEEPER_CLASSPATH names others. As in production it
+    waits for the disk, unless it is told not to."""
+
+    warm_up = 8  # seconds: it is compiled while it runs
+    jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
+
+    def __init__(self, children, folder, arguments):
+        self.port = free_port()
+        self.url = f"zookeeper://127.0.0.1:{self.port}"
+        self.fsync = not arguments.no_fsync
+        # Nobody answers for some sessions while others are measured: they may be long.
+        Path(folder, "zoo.cfg").write_text(f"""dataDir={folder}/data
+clientPort={self.port}
+clientPortAddress=127.0.0.1
+tickTime=2000
+maxSessionTimeout=3600000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=srvr
+""")
+        words = ["-Xmx1g", "-XX:-UsePerfData", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        words += [f"-Dzookeeper.forceSync={'yes' if self.fsync else 'no'}"]
+        words += ["-cp", os.environ.get("PAWL_ZOOKEEPER_CLASSPATH", self.jars)]
+        words += ["org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{folder}/zoo.cfg"]
+        super().__init__(children, folder, "java", words)
+
+    def answers(self):
+        return b"Mode: " in self.say(b"srvr")
+
+    def version(self):
+        found = re.search(rb"version: ([0-9.]+)", self.say(b"srvr"))
+        return (found.group(1).decode() if found else "?") + ("" if self.fsync else ", without fsync")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
