@@ -58,8 +58,12 @@ endfunction()
 # Cases of a gtest program as one test, in one process: for servers that are slow to start, and want more of the machine.
 function(pawl_test_at_once name target label filter)
   add_test(NAME ${label}/${name} COMMAND ${target} --gtest_filter=${filter})
+  set(processors 2)
+  if(label STREQUAL "cluster")
+    set(processors 4)
+  endif()
   # A high cost: they begin first, and the short ones run beside them.
-  set_tests_properties(${label}/${name} PROPERTIES LABELS ${label} TIMEOUT 1800 PROCESSORS 2 COST 1000
+  set_tests_properties(${label}/${name} PROPERTIES LABELS ${label} TIMEOUT 1800 PROCESSORS ${processors} COST 1000
                                                    FAIL_REGULAR_EXPRESSION "Running 0 tests")
 endfunction()
 

@@ -135,7 +135,8 @@ Connection::Connection(base::Runtime& runtime, Plan plan)
       changed_(runtime) {}
 
 Connection::~Connection() {
-  if (handle_ == nullptr || runtime_.inert()) return;  // of another process, perhaps: the session is not ours to end
+  const bool inherited = base::fork_generation() != generation_;
+  if (handle_ == nullptr || inherited) return;  // the session is not ours to end
   if (socket_.is_open()) socket_.release();
   zhandle_t* const handle = handle_;
   let_go_of_handle();
@@ -488,6 +489,25 @@ awaitable<void> Connection::find_servers_anew([[maybe_unused]] std::shared_ptr<C
   pump_soon();
 }
 
+/// Of a handle that nobody uses any more. Where the runtime ends before its turn comes, it is closed on the spot.
+class Connection::Closing {
+ public:
+  explicit Closing(zhandle_t* handle) : handle_(handle) {}
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+  ~Closing() {
+    if (base::fork_generation() == generation_) now();
+  }
+
+  void now() {
+    if (zhandle_t* const handle = std::exchange(handle_, nullptr)) zookeeper_close(handle);
+  }
+
+ private:
+  zhandle_t* handle_;
+  const std::uint64_t generation_ = base::fork_generation();
+};
+
 void Connection::end(Error why) {
   const auto self = shared_from_this();
   state_ = State::over;
@@ -497,9 +517,9 @@ void Connection::end(Error why) {
   silence_.cancel();
   drop_socket();
   if (handle_ != nullptr) {
-    zhandle_t* const handle = handle_;
+    const auto closing = std::make_shared<Closing>(handle_);
     let_go_of_handle();
-    base::spawn(runtime_, close_elsewhere(self, handle));
+    base::spawn(runtime_, close_elsewhere(self, closing));
   } else {
     closed_ = true;
   }
@@ -520,8 +540,9 @@ void Connection::let_go_of_handle() {
 }
 
 // It waits for the servers.
-awaitable<void> Connection::close_elsewhere([[maybe_unused]] std::shared_ptr<Connection> self, zhandle_t* handle) {
-  const std::function<void()> close = [handle] { zookeeper_close(handle); };
+awaitable<void> Connection::close_elsewhere([[maybe_unused]] std::shared_ptr<Connection> self,
+                                            std::shared_ptr<Closing> closing) {
+  const std::function<void()> close = [closing] { closing->now(); };
   co_await runtime_.offload(close);
   closed_ = true;
   changed_.notify();

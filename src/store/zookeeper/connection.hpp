@@ -2,6 +2,7 @@
 
 #include "base/gathering.hpp"
 #include "base/runtime.hpp"
+#include "base/threads.hpp"
 #include "base/timer.hpp"
 #include "base/url.hpp"
 #include "store/net/address.hpp"
@@ -167,7 +168,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch_for_silence();
   void break_off();
   awaitable<void> find_servers_anew(std::shared_ptr<Connection> self);
-  awaitable<void> close_elsewhere(std::shared_ptr<Connection> self, zhandle_t* handle);
+  class Closing;
+  awaitable<void> close_elsewhere(std::shared_ptr<Connection> self, std::shared_ptr<Closing> closing);
   void let_go_of_handle();
   const ACL_vector* acl() const;
 
@@ -181,6 +183,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static void on_heartbeat(int code, const void* call);
 
   base::Runtime& runtime_;
+  const std::uint64_t generation_ = base::fork_generation();
   const Plan plan_;
   State state_ = State::away;
   Error why_;  // not up
