@@ -81,6 +81,12 @@ class NoForks {
   const std::lock_guard<std::mutex> lock_;
 };
 
+/// The client writes the name into a buffer that all connections share, those of other threads as well.
+std::string current_server(zhandle_t* handle) {
+  const NoForks alone;
+  return zoo_get_current_server(handle);
+}
+
 void keep_quiet() {
   static const bool once = [] {
     zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it writes to stderr otherwise
@@ -354,7 +360,7 @@ void Connection::pump() {
       ::fcntl(fd, F_SETFD, FD_CLOEXEC);
       error_code failed;
       socket_.assign(fd, failed);
-      server_ = zoo_get_current_server(handle_);
+      server_ = current_server(handle_);
       watch_for_silence();
     }
     if ((interest & ZOOKEEPER_READ) != 0 && !reading_) wait_for(descriptor_base::wait_read, reading_, ZOOKEEPER_READ);
@@ -375,7 +381,7 @@ void Connection::take_turns() {
   if (lost.empty() || servers == 1) return;
   for (std::ptrdiff_t i = 1; i <= 2 * servers; ++i) {
     zoo_cycle_next_server(handle_);
-    if (i >= servers && lost == zoo_get_current_server(handle_)) return;
+    if (i >= servers && lost == current_server(handle_)) return;
   }
 }
 
