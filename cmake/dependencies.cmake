@@ -25,55 +25,40 @@ set(PAWL_FIND_MODULES "") # modules in cmake/ for libraries without a CMake pack
 set(PAWL_STORE_LIBRARIES "") # what pkg-config tells to link
 list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 
-# Stores with a library of their own: built when it is there, left out when it is not.
-find_package(LMDB MODULE QUIET)
-option(PAWL_STORE_FILE "The file store, the default one; needs LMDB" ${LMDB_FOUND})
-if(PAWL_STORE_FILE AND NOT LMDB_FOUND)
-  message(FATAL_ERROR "PAWL_STORE_FILE needs LMDB, which was not found "
-                      "(Debian: liblmdb-dev; scripts/setup.sh installs everything)")
-elseif(PAWL_STORE_FILE)
-  list(APPEND PAWL_STORES file)
-  list(APPEND PAWL_FIND_MODULES LMDB)
-  list(APPEND PAWL_STORE_LIBRARIES lmdb)
-  # For the command line, which measures LMDB alone.
-else()
-  message(STATUS "pawl is built without the file store (Debian: liblmdb-dev)")
-endif()
+# A store with a library of its own: built when that is there, left out when it is not.
+#   pawl_store(<name> CALLED <in words> NEEDS <in words> DEBIAN <packages> IF <variables> MODULE <finder> LINK <library>)
+macro(pawl_store name)
+  cmake_parse_arguments(store "" "CALLED;NEEDS;DEBIAN;MODULE;LINK" "IF" ${ARGN})
+  string(TOUPPER "PAWL_STORE_${name}" store_option)
+  set(store_found ON)
+  foreach(variable IN LISTS store_IF)
+    if(NOT ${variable})
+      set(store_found OFF)
+    endif()
+  endforeach()
+  option(${store_option} "The ${store_CALLED}; needs ${store_NEEDS}" ${store_found})
+  if(${store_option} AND NOT store_found)
+    message(FATAL_ERROR "${store_option} needs ${store_NEEDS}: not found "
+                        "(Debian: ${store_DEBIAN}; scripts/setup.sh installs everything)")
+  elseif(${store_option})
+    list(APPEND PAWL_STORES ${name})
+    list(APPEND PAWL_FIND_MODULES ${store_MODULE})
+    list(APPEND PAWL_STORE_LIBRARIES ${store_LINK})
+  else()
+    message(STATUS "pawl is built without the ${store_CALLED} (Debian: ${store_DEBIAN})")
+  endif()
+endmacro()
 
-find_package(hiredis MODULE QUIET)
 find_package(OpenSSL QUIET)
-set(redis_found OFF)
-if(hiredis_FOUND AND OPENSSL_FOUND)
-  set(redis_found ON)
-endif()
-option(PAWL_STORE_REDIS "The Redis store; needs hiredis and OpenSSL" ${redis_found})
-if(PAWL_STORE_REDIS AND NOT redis_found)
-  message(FATAL_ERROR "PAWL_STORE_REDIS needs hiredis and OpenSSL, which were not found "
-                      "(Debian: libhiredis-dev libssl-dev; scripts/setup.sh installs everything)")
-elseif(PAWL_STORE_REDIS)
-  list(APPEND PAWL_STORES redis)
-  list(APPEND PAWL_FIND_MODULES hiredis)
-  list(APPEND PAWL_STORE_LIBRARIES hiredis)
-else()
-  message(STATUS "pawl is built without the Redis store (Debian: libhiredis-dev libssl-dev)")
-endif()
-
+find_package(LMDB MODULE QUIET)
+find_package(hiredis MODULE QUIET)
 find_package(ZooKeeper MODULE QUIET)
-set(zookeeper_found OFF)
-if(ZooKeeper_FOUND AND OPENSSL_FOUND)
-  set(zookeeper_found ON)
-endif()
-option(PAWL_STORE_ZOOKEEPER "The ZooKeeper store; needs libzookeeper_st and OpenSSL" ${zookeeper_found})
-if(PAWL_STORE_ZOOKEEPER AND NOT zookeeper_found)
-  message(FATAL_ERROR "PAWL_STORE_ZOOKEEPER needs libzookeeper_st and OpenSSL, which were not found "
-                      "(Debian: libzookeeper-st-dev libssl-dev; scripts/setup.sh installs everything)")
-elseif(PAWL_STORE_ZOOKEEPER)
-  list(APPEND PAWL_STORES zookeeper)
-  list(APPEND PAWL_FIND_MODULES ZooKeeper)
-  list(APPEND PAWL_STORE_LIBRARIES zookeeper_st)
-else()
-  message(STATUS "pawl is built without the ZooKeeper store (Debian: libzookeeper-st-dev libssl-dev)")
-endif()
+pawl_store(file CALLED "file store, the default one" NEEDS "LMDB" DEBIAN "liblmdb-dev"
+           IF LMDB_FOUND MODULE LMDB LINK lmdb)
+pawl_store(redis CALLED "Redis store" NEEDS "hiredis and OpenSSL" DEBIAN "libhiredis-dev libssl-dev"
+           IF hiredis_FOUND OPENSSL_FOUND MODULE hiredis LINK hiredis)
+pawl_store(zookeeper CALLED "ZooKeeper store" NEEDS "libzookeeper_st and OpenSSL" DEBIAN "libzookeeper-st-dev libssl-dev"
+           IF ZooKeeper_FOUND OPENSSL_FOUND MODULE ZooKeeper LINK zookeeper_st)
 
 # src/store/net, with what it needs: for every store whose server is elsewhere.
 set(PAWL_NET OFF)

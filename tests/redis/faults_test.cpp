@@ -6,6 +6,7 @@
 #include "tests/support/proxy.hpp"
 #include "tests/support/redis_frames.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/socket.hpp"
 #include "tests/support/threads.hpp"
 
 #include <pawl/pawl.hpp>
@@ -90,10 +91,7 @@ test::Framing framing() {
 class Wire {
  public:
   explicit Wire(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = test::loopback(port);
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       throw std::runtime_error("connect");
   }
@@ -854,13 +852,11 @@ TEST(RedisWeather, AServerThatStillLoadsIsUnavailableUntilItIsDone) {
 class FullPort {
  public:
   FullPort() {
-    ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes_, sizeof yes_);
-    if (::bind(listener_, address(), sizeof address_) != 0 || ::listen(listener_, 0) != 0)
-      throw std::runtime_error("listen");
+    const sockaddr_in address = test::loopback(number());
     for (int tries = 0; tries < 16 && !full_; ++tries) {
       const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
       fillers_.push_back(fd);
-      ::connect(fd, address(), sizeof address_);
+      ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
       pollfd polled{fd, POLLOUT, 0};
       full_ = ::poll(&polled, 1, 100) == 0;
     }
@@ -869,24 +865,13 @@ class FullPort {
   FullPort& operator=(const FullPort&) = delete;
   ~FullPort() {
     for (const int fd : fillers_) ::close(fd);
-    ::close(listener_);
   }
 
   bool full() const { return full_; }
-  std::uint16_t number() const { return port_.number(); }
+  std::uint16_t number() const { return listener_.port(); }
 
  private:
-  const sockaddr* address() {
-    address_.sin_family = AF_INET;
-    address_.sin_port = htons(port_.number());
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return reinterpret_cast<const sockaddr*>(&address_);
-  }
-
-  const test::Port port_;
-  const int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes_ = 1;
-  sockaddr_in address_{};
+  const test::Socket listener_ = test::listen_on_tcp(0);
   std::vector<int> fillers_;
   bool full_ = false;
 };

@@ -1,7 +1,7 @@
 #include "tests/support/naive_redis.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "tests/support/socket.hpp"
+
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -12,10 +12,7 @@
 namespace pawl::test::naive {
 
 Redis::Redis(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = loopback(port);
   const timeval hang{.tv_sec = 60, .tv_usec = 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &hang, sizeof hang);
   if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {

@@ -1,10 +1,7 @@
 #include "tests/support/proxy.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,14 +16,6 @@ namespace pawl::test {
 
 namespace {
 
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 const sockaddr* plain(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
 int listen_at(std::uint16_t port) {
@@ -37,12 +26,6 @@ int listen_at(std::uint16_t port) {
   if (::bind(fd, plain(address), sizeof address) == 0 && ::listen(fd, 1024) == 0) return fd;
   ::close(fd);
   throw std::runtime_error("the proxy cannot listen");
-}
-
-void make_quick(int fd) {
-  const int yes = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 /// On the loopback address this is done at once, or refused.
@@ -120,26 +103,16 @@ struct Proxy::Link {
 };
 
 Proxy::Proxy(std::uint16_t server, Framing framing)
-    : server_(server),
-      framing_(std::move(framing)),
-      listener_(listen_at(port_.number())),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      thread_([this] { run(); }) {}
+    : server_(server), framing_(std::move(framing)), listener_(listen_at(port_.number())), thread_([this] { run(); }) {}
 
 Proxy::~Proxy() {
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
   }
-  wake();
+  bell_.ring();
   thread_.join();
   ::close(listener_);
-  ::close(bell_);
-}
-
-void Proxy::wake() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t rung = ::write(bell_, &one, sizeof one);
 }
 
 void Proxy::arrange(Fault fault, Match match, std::size_t nth) {
@@ -167,7 +140,7 @@ void Proxy::go_on() {
     const std::lock_guard lock(mutex_);
     held_ = false;
   }
-  wake();
+  bell_.ring();
 }
 
 void Proxy::cut() {
@@ -175,7 +148,7 @@ void Proxy::cut() {
     const std::lock_guard lock(mutex_);
     links_.clear();
   }
-  wake();
+  bell_.ring();
 }
 
 void Proxy::delay_replies(Duration delay) {
@@ -222,8 +195,7 @@ void Proxy::run() {
     lock.unlock();
     ::poll(polled.data(), polled.size(), wait);
     lock.lock();
-    std::uint64_t rung = 0;
-    [[maybe_unused]] const ssize_t heard = ::read(bell_, &rung, sizeof rung);
+    bell_.hear();
     if (held_ || over_) continue;
     const auto events_of = [&](int fd) {
       const auto found = std::find_if(polled.begin(), polled.end(), [fd](const pollfd& one) { return one.fd == fd; });
@@ -239,7 +211,7 @@ void Proxy::run() {
 
 /// Whom to wait for; and how long, in milliseconds.
 int Proxy::fill(std::vector<pollfd>& polled) {
-  polled.assign({pollfd{bell_, POLLIN, 0}});
+  polled.assign({pollfd{bell_.fd(), POLLIN, 0}});
   if (held_) return -1;
   polled.push_back({listener_, POLLIN, 0});
   Clock::time_point due = Clock::time_point::max();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tests/support/server.hpp"
+#include "tests/support/socket.hpp"
 
 #include <pawl/options.hpp>
 
@@ -95,13 +96,12 @@ class Proxy {
   bool answer(Link& link, std::string_view reply);
   void send_due(Link& link);
   std::shared_ptr<Rule> rule_for(const std::string& name, std::string_view request);
-  void wake() const;
 
   const Port port_;
   const std::uint16_t server_;
   const Framing framing_;
   int listener_ = -1;
-  int bell_ = -1;
+  const Bell bell_;
 
   mutable std::mutex mutex_;  // guards all below
   std::list<Link> links_;

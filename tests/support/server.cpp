@@ -1,5 +1,7 @@
 #include "tests/support/server.hpp"
 
+#include "tests/support/socket.hpp"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -24,28 +26,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-class Socket {
- public:
-  Socket() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket() { ::close(fd_); }
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 bool is_free(std::uint16_t port) {
-  const Socket socket;
+  const Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
   ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   const sockaddr_in address = loopback(port);
@@ -91,7 +73,7 @@ Port::Port() {
 Port::~Port() { ::close(lock_); }
 
 bool answers(std::uint16_t port, const std::string& question) {
-  const Socket socket;
+  const Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback(port);
   if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
   if (::send(socket.fd(), question.data(), question.size(), MSG_NOSIGNAL) < 0) return false;

@@ -1,10 +1,7 @@
 #include "tests/support/socks_proxy.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -20,36 +17,6 @@ namespace pawl::test {
 namespace {
 
 using namespace std::string_view_literals;
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-/// At a port that the kernel chooses: it stays ours to the end.
-int listen_somewhere() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const sockaddr_in address = loopback(0);
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && ::listen(fd, 128) == 0) return fd;
-  ::close(fd);
-  throw std::runtime_error("the SOCKS proxy cannot listen");
-}
-
-std::uint16_t port_of(int fd) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
-}
-
-void make_quick(int fd) {
-  const int yes = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
 
 int connect_to(std::uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -163,26 +130,18 @@ short SocksProxy::Link::server_wants() const {
   return static_cast<short>((to_client.empty() ? POLLIN : 0) | (to_server.empty() ? 0 : POLLOUT));
 }
 
-SocksProxy::SocksProxy()
-    : listener_(listen_somewhere()),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      port_(port_of(listener_)),
-      thread_([this] { run(); }) {}
+SocksProxy::SocksProxy() {
+  make_quick(listener_.fd());
+  thread_ = std::thread([this] { run(); });
+}
 
 SocksProxy::~SocksProxy() {
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
   }
-  wake();
+  bell_.ring();
   thread_.join();
-  ::close(listener_);
-  ::close(bell_);
-}
-
-void SocksProxy::wake() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t rung = ::write(bell_, &one, sizeof one);
 }
 
 void SocksProxy::silence(std::set<std::uint16_t> ports) {
@@ -190,7 +149,7 @@ void SocksProxy::silence(std::set<std::uint16_t> ports) {
     const std::lock_guard lock(mutex_);
     silent_ = std::move(ports);
   }
-  wake();
+  bell_.ring();
 }
 
 bool SocksProxy::is_silent(const Link& link) const { return silent_.contains(link.target); }
@@ -203,8 +162,7 @@ void SocksProxy::run() {
     lock.unlock();
     ::poll(polled.data(), polled.size(), -1);
     lock.lock();
-    std::uint64_t rung = 0;
-    [[maybe_unused]] const ssize_t heard = ::read(bell_, &rung, sizeof rung);
+    bell_.hear();
     // They are few, and no socket blocks: it does no harm to try them all.
     for (Link& link : links_) serve(link);
     links_.remove_if([](const Link& link) { return link.over; });
@@ -214,7 +172,7 @@ void SocksProxy::run() {
 }
 
 void SocksProxy::fill(std::vector<pollfd>& polled) const {
-  polled.assign({pollfd{bell_, POLLIN, 0}, pollfd{listener_, POLLIN, 0}});
+  polled.assign({pollfd{bell_.fd(), POLLIN, 0}, pollfd{listener_.fd(), POLLIN, 0}});
   for (const Link& link : links_) {
     if (is_silent(link)) continue;
     polled.push_back({link.client, link.client_wants(), 0});
@@ -223,7 +181,7 @@ void SocksProxy::fill(std::vector<pollfd>& polled) const {
 }
 
 void SocksProxy::accept_all() {
-  for (int client = 0; (client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+  for (int client = 0; (client = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
     make_quick(client);
     links_.emplace_back(client);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tests/support/socket.hpp"
+
 #include <poll.h>
 
 #include <cstdint>
@@ -23,7 +25,7 @@ class SocksProxy {
   SocksProxy& operator=(const SocksProxy&) = delete;
   ~SocksProxy();
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return listener_.port(); }
 
   /// Nothing reaches these ports from now on, nor does anything come back, nor a connection come about. All that waits
   /// meanwhile goes on when its port is no longer among them.
@@ -37,11 +39,9 @@ class SocksProxy {
   void accept_all();
   void serve(Link& link);
   bool is_silent(const Link& link) const;
-  void wake() const;
 
-  const int listener_;
-  const int bell_;
-  const std::uint16_t port_;
+  const Socket listener_ = listen_on_tcp(128);
+  const Bell bell_;
 
   std::mutex mutex_;  // guards all below
   std::list<Link> links_;

@@ -1,12 +1,8 @@
 #include "tests/support/zookeeper_frames.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include "tests/support/socket.hpp"
 
-#include <array>
+#include <chrono>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -103,27 +99,6 @@ std::string framed(const std::string& message) {
   return bytes_of(static_cast<std::int64_t>(message.size()), word) + message;
 }
 
-/// A connection that says one thing. Empty: the server has closed it, or is silent.
-std::string say(std::uint16_t port, const std::string& bytes) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval patience{10, 0};
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string heard;
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0) {
-    std::array<char, 4096> buffer;
-    for (ssize_t size = 0; (size = ::recv(fd, buffer.data(), buffer.size(), 0)) > 0;) {
-      heard.append(buffer.data(), static_cast<std::size_t>(size));
-    }
-  }
-  ::close(fd);
-  return heard;
-}
-
 }  // namespace
 
 Framing zookeeper_framing(std::function<void(const ZooKeeperTicket&)> heard) {
@@ -155,7 +130,7 @@ void end_zookeeper_session(std::uint16_t server, const ZooKeeperTicket& ticket) 
   const std::string close = framed(bytes_of(1, word) + bytes_of(close_session, word));
   // Its own client may come back in between, and end our connection. A session that is over is answered without an id.
   for (int i = 0; i < 1000; ++i) {
-    const std::string heard = say(server, attach + close);
+    const std::string heard = ask(server, attach + close, std::chrono::seconds(10));
     if (!heard.empty() && !ticket_of(heard)) return;
   }
   throw std::runtime_error("the session cannot be ended");

@@ -1,10 +1,6 @@
 #include "tests/support/zookeeper_server.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include "tests/support/socket.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -33,39 +29,6 @@ bool wait_until(Condition so) {
 
 /// Who asks while a server starts may never be answered: it asks again.
 constexpr std::chrono::milliseconds short_patience{200};
-
-/// To a port of this host; a server that hangs is given up.
-class Socket {
- public:
-  explicit Socket(std::chrono::milliseconds patience) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval wait{patience / 1s, patience % 1s / 1us};
-    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket() { ::close(fd_); }
-
-  bool connect(std::uint16_t port) const {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
-  bool send(const std::string& bytes) const { return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0; }
-  std::string read_to_the_end() const {
-    std::string all;
-    std::array<char, 4096> buffer{};
-    for (ssize_t size = 0; (size = ::recv(fd_, buffer.data(), buffer.size(), 0)) > 0;) {
-      all.append(buffer.data(), static_cast<std::size_t>(size));
-    }
-    return all;
-  }
-
- private:
-  const int fd_;
-};
 
 /// The first jar names the others that it needs. The second one writes the log.
 std::string class_path() {
@@ -130,8 +93,7 @@ void ZooKeeperServer::wait_until_it_serves() const {
 }
 
 std::string ZooKeeperServer::four_letter(const std::string& word, std::chrono::milliseconds patience) const {
-  const Socket socket(patience);
-  return socket.connect(port()) && socket.send(word) ? socket.read_to_the_end() : "";
+  return ask(port(), word, patience);
 }
 
 std::string ZooKeeperServer::mode(std::chrono::milliseconds patience) const {

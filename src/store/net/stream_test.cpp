@@ -3,24 +3,19 @@
 #include "base/real_runtime.hpp"
 #include "base/wakeup.hpp"
 #include "store/net/tls.hpp"
+#include "tests/support/real_work.hpp"
 #include "tests/support/server.hpp"
+#include "tests/support/socket.hpp"
 #include "tests/support/threads.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -38,70 +33,16 @@ namespace {
 using namespace std::chrono_literals;
 using base::RealRuntime;
 using test::eventually;
+using test::listen_on_path;
+using test::listen_on_tcp;
+using test::Socket;
+using test::take;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr auto hang = 60s;
-
-/// A listening socket, or the server's end of a connection. Blocking.
-class Socket {
- public:
-  explicit Socket(int fd) : fd_(fd) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "a socket of the test");
-    const timeval limit{hang.count(), 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&&) = delete;
-  ~Socket() { close(); }
-
-  int fd() const { return fd_; }
-  Socket accept() const { return Socket(::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)); }
-  std::string read() const {
-    std::array<char, 4096> buffer;
-    const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), 0);
-    EXPECT_TRUE(size >= 0 || errno == ECONNRESET) << "nothing comes";
-    return {buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
-  }
-  void say(std::string_view bytes) const {
-    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  }
-  void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_;
-};
-
-Socket bound(int family, sockaddr* address, socklen_t size, int room) {
-  Socket listener(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const bool fine = ::bind(listener.fd(), address, size) == 0 && ::listen(listener.fd(), room) == 0;
-  if (!fine) throw std::system_error(errno, std::generic_category(), "the test cannot listen");
-  return listener;
-}
-
-/// On the loopback address. `room`: for how many that nobody has accepted.
-Socket listen_on_tcp(int room = 16) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return bound(AF_INET, reinterpret_cast<sockaddr*>(&address), sizeof address, room);
-}
-
-Socket listen_on_path(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  return bound(AF_UNIX, reinterpret_cast<sockaddr*>(&address), sizeof address, 16);
-}
-
 Address address_of(const Socket& listener, const std::string& host = "127.0.0.1") {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  ::getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size);
-  return {.host = host, .port = ntohs(address.sin_port)};
+  return {.host = host, .port = listener.port()};
 }
 
 /// What each of our descriptors stands for, such as "socket:[4711]".
@@ -114,36 +55,16 @@ std::map<int, std::string> open_files() {
   return files;
 }
 
-template <class T>
-awaitable<void> keep(awaitable<Result<T>> work, std::shared_ptr<std::promise<Result<T>>> promise) {
-  Result<T> result = co_await std::move(work);
-  promise->set_value(std::move(result));
-}
-
 class StreamTest : public testing::Test {
  protected:
   void TearDown() override {
     on_executor([&] { stream_.reset(); });
   }
 
-  void on_executor(const std::function<void()>& work) {
-    std::promise<void> done;
-    runtime_.send([&] {
-      work();
-      done.set_value();
-    });
-    done.get_future().wait();
-  }
+  void on_executor(const std::function<void()>& work) { test::on_executor(runtime_, work); }
   template <class T>
   std::future<Result<T>> begin(awaitable<Result<T>> work) {
-    const auto promise = std::make_shared<std::promise<Result<T>>>();
-    base::spawn(runtime_, keep(std::move(work), promise));
-    return promise->get_future();
-  }
-  template <class T>
-  Result<T> take(std::future<Result<T>>& begun) {
-    if (begun.wait_for(hang) != std::future_status::ready) return Error{Errc::timed_out, "the test hangs"};
-    return begun.get();
+    return test::begin(runtime_, std::move(work));
   }
   Deadline in(Duration wait) const { return Deadline::in(runtime_.now(), wait); }
   Result<void> connect(const Address& address, Duration wait = 30s) {

@@ -1,90 +1,44 @@
 // What a URL of Redis says, as far as it can be seen from outside: in refusals, and in what the server is told first.
 
-#include "base/real_runtime.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/registry.hpp"
 #include "tests/support/redis_frames.hpp"
+#include "tests/support/socket.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/url_scene.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
 #include <fstream>
-#include <future>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 namespace pawl::store::redis {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "a socket of the test");
-    const timeval limit{60, 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { ::close(fd_); }
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-/// Takes one connection, says OK to everything, and hears what it is told. On TCP, or on `path`.
+/// Takes one connection, says OK to everything, and hears what it is told.
 class Ear {
  public:
-  explicit Ear(const std::string& path = "") : listener_(::socket(path.empty() ? AF_INET : AF_UNIX, flags, 0)) {
-    sockaddr_in tcp{};
-    tcp.sin_family = AF_INET;
-    tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    sockaddr_un local{};
-    local.sun_family = AF_UNIX;
-    std::strncpy(local.sun_path, path.c_str(), sizeof local.sun_path - 1);
-    auto* address = path.empty() ? reinterpret_cast<sockaddr*>(&tcp) : reinterpret_cast<sockaddr*>(&local);
-    socklen_t size = path.empty() ? sizeof tcp : sizeof local;
-    if (::bind(listener_.fd(), address, size) != 0 || ::listen(listener_.fd(), 16) != 0) {
-      throw std::system_error(errno, std::generic_category(), "the test cannot listen");
-    }
-    if (path.empty()) ::getsockname(listener_.fd(), address, &size);
-    port_ = ntohs(tcp.sin_port);
-  }
-
-  std::string place() const { return "127.0.0.1:" + std::to_string(port_); }
+  explicit Ear(test::Socket listener = test::listen_on_tcp()) : listener_(std::move(listener)) {}
+  std::string place() const { return "127.0.0.1:" + std::to_string(listener_.port()); }
 
   /// Every command until the one that begins like this; a script is "EVAL" and all behind its text.
   std::vector<std::string> hear_until(const std::string& last) {
-    const File peer(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    const test::Socket peer = listener_.accept();
     std::vector<std::string> heard;
     std::string bytes;
     while (heard.empty() || !heard.back().starts_with(last)) {
-      std::array<char, 65536> buffer;
-      const ssize_t size = ::recv(peer.fd(), buffer.data(), buffer.size(), 0);
-      if (size <= 0) break;
-      bytes.append(buffer.data(), static_cast<std::size_t>(size));
+      const std::string more = peer.read();
+      if (more.empty()) break;
+      bytes += more;
       for (auto words = test::redis_words(bytes); !words.empty(); words = test::redis_words(bytes)) {
         Words whole;
         for (const std::string& word : words) whole.push_back(word);
@@ -94,64 +48,24 @@ class Ear {
         for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
         heard.push_back(text);
         const std::string info = "$28\r\n# S\r\nrun_id:1\r\nmaxmemory:0\r\n\r\n";
-        const std::string answer = words[0] == "INFO" ? info : "+OK\r\n";
-        ::send(peer.fd(), answer.data(), answer.size(), MSG_NOSIGNAL);
+        peer.say(words[0] == "INFO" ? info : "+OK\r\n");
       }
     }
     return heard;
   }
   /// As they come.
-  std::string hear_bytes() {
-    const File peer(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-    std::array<char, 4096> buffer;
-    const ssize_t size = ::recv(peer.fd(), buffer.data(), buffer.size(), 0);
-    return {buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
-  }
+  std::string hear_bytes() { return listener_.accept().read(); }
 
  private:
-  static constexpr int flags = SOCK_STREAM | SOCK_CLOEXEC;
-  const File listener_;
-  std::uint16_t port_ = 0;
+  const test::Socket listener_;
 };
 
-awaitable<void> connect_to(std::shared_ptr<Store> store, Deadline deadline, std::promise<Result<void>> promise) {
-  Result<void> connected = co_await store->connect(deadline);
-  promise.set_value(connected);
-}
-
-class RedisConfigTest : public testing::Test {
+class RedisConfigTest : public test::UrlTest {
  protected:
-  Result<std::shared_ptr<Store>> open(const std::string& url) {
-    return open_store(base::Url::parse(url).value(), runtime_);
-  }
-  std::string refusal(const std::string& url) {
-    const auto store = open(url);
-    EXPECT_EQ(store.code(), Errc::invalid_argument) << url;
-    return store ? "" : store.error().message;
-  }
-  std::future<Result<void>> connect(const std::string& url, Deadline deadline = Deadline::never()) {
-    std::promise<Result<void>> promise;
-    std::future<Result<void>> connected = promise.get_future();
-    base::spawn(runtime_, connect_to(open(url).value(), deadline, std::move(promise)));
-    return connected;
-  }
-  /// What comes of them within half a second.
-  std::vector<std::string> failures(const std::vector<std::string>& urls) {
-    std::vector<std::future<Result<void>>> connecting;
-    for (const std::string& url : urls) connecting.push_back(connect(url, Deadline::in(runtime_.now(), 500ms)));
-    std::vector<std::string> messages;
-    for (auto& one : connecting) {
-      const Result<void> connected = one.get();
-      messages.push_back(connected ? "connected" : connected.error().message);
-    }
-    return messages;
-  }
   std::vector<std::string> first_words(Ear& ear, const std::string& url, const std::string& last) {
     const auto connecting = connect(url);
     return ear.hear_until(last);
   }
-
-  base::RealRuntime runtime_;
 };
 
 // Where the server is
@@ -194,7 +108,7 @@ TEST_F(RedisConfigTest, ADatabaseIsSelected) {
 
 TEST_F(RedisConfigTest, AUnixSocketHasItsDatabaseInAnOption) {
   const test::TemporaryFolder folder;
-  Ear ear(folder / "redis.sock");
+  Ear ear(test::listen_on_path(folder / "redis.sock"));
   const std::string url = "redis+unix://" + folder / "redis.sock";
   EXPECT_THAT(first_words(ear, url + "?db=3", "INFO"), ElementsAre("SELECT 3", "INFO"));
   EXPECT_THAT(first_words(ear, url, "INFO"), ElementsAre("INFO"));

@@ -2,22 +2,16 @@
 
 #include "base/manual_clock.hpp"
 #include "base/real_runtime.hpp"
+#include "tests/support/real_work.hpp"
 #include "tests/support/redis_frames.hpp"
 #include "tests/support/server.hpp"
+#include "tests/support/socket.hpp"
 #include "tests/support/threads.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -25,7 +19,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,30 +28,17 @@ namespace {
 using namespace std::chrono_literals;
 using base::RealRuntime;
 using test::eventually;
+using test::take;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr auto hang = 30s;
 constexpr Duration patience = 5s;  // the connection's timeout
 
 /// The server's end of a connection; the test is the server.
-class Peer {
+class Peer : public test::Socket {
  public:
-  explicit Peer(int fd) : fd_(fd) {
-    const timeval limit{hang.count(), 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  Peer(Peer&& other) noexcept : fd_(std::exchange(other.fd_, -1)), bytes_(std::move(other.bytes_)) {}
-  Peer& operator=(Peer&&) = delete;
-  ~Peer() { close(); }
+  explicit Peer(Socket socket) : Socket(std::move(socket)) {}
 
-  /// What one read gives. Nothing: the client has gone.
-  std::string read() {
-    std::array<char, 65536> buffer;
-    const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), 0);
-    EXPECT_TRUE(size >= 0 || errno == ECONNRESET) << "nothing comes";
-    return {buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
-  }
   /// The next command, its words with blanks between them. Nothing: the client has gone.
   std::string next() {
     std::vector<std::string> words = test::redis_words(bytes_);
@@ -79,61 +59,22 @@ class Peer {
   }
   /// Has the client closed it, and said nothing before?
   bool left() { return next().empty(); }
-  void say(std::string_view bytes) {
-    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  }
-  void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
 
  private:
-  int fd_;
   std::string bytes_;
 };
 
-/// Listens on the loopback address. `room`: for how many that nobody has accepted.
 class Listener {
  public:
-  explicit Listener(int room = 16) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* raw = reinterpret_cast<sockaddr*>(&address);
-    const bool fine = ::bind(fd_, raw, size) == 0 && ::listen(fd_, room) == 0 && ::getsockname(fd_, raw, &size) == 0;
-    if (!fine) throw std::system_error(errno, std::generic_category(), "the test cannot listen");
-    port_ = ntohs(address.sin_port);
-  }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
-  ~Listener() { ::close(fd_); }
+  explicit Listener(int room = 16) : socket_(test::listen_on_tcp(room)) {}
 
-  net::Address address() const { return {.host = "127.0.0.1", .port = port_}; }
-  Peer accept() {
-    EXPECT_TRUE(somebody_comes(hang)) << "nobody connects";
-    return Peer(::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC));
-  }
-  bool somebody_comes(std::chrono::milliseconds wait = 0ms) const {
-    pollfd polled{fd_, POLLIN, 0};
-    return ::poll(&polled, 1, static_cast<int>(wait.count())) == 1;
-  }
+  net::Address address() const { return {.host = "127.0.0.1", .port = socket_.port()}; }
+  Peer accept() const { return Peer(socket_.accept()); }
+  bool somebody_comes() const { return socket_.somebody_comes(); }
 
  private:
-  int fd_;
-  std::uint16_t port_ = 0;
+  const test::Socket socket_;
 };
-
-template <class T>
-awaitable<void> keep(awaitable<Result<T>> work, std::shared_ptr<std::promise<Result<T>>> promise) {
-  Result<T> result = co_await std::move(work);
-  promise->set_value(std::move(result));
-}
-
-template <class T>
-Result<T> take(std::future<Result<T>>& asked) {
-  if (asked.wait_for(hang) != std::future_status::ready) return Error{Errc::timed_out, "the test hangs"};
-  return asked.get();
-}
 
 template <class T>
 bool is_done(const std::future<Result<T>>& asked) {
@@ -179,19 +120,10 @@ class RedisConnectionTest : public testing::Test {
     };
   }
 
-  void on_executor(const std::function<void()>& work) {
-    std::promise<void> done;
-    runtime_.send([&] {
-      work();
-      done.set_value();
-    });
-    done.get_future().wait();
-  }
+  void on_executor(const std::function<void()>& work) { test::on_executor(runtime_, work); }
   /// On the executor.
   Asked begin(std::initializer_list<std::string_view> words, Duration wait = 1h) {
-    const auto promise = std::make_shared<std::promise<Result<Reply>>>();
-    base::spawn(runtime_, keep(connection_->call(Words(words), in(wait)), promise));
-    return promise->get_future();
+    return test::begin(runtime_, connection_->call(Words(words), in(wait)));
   }
   Asked call(std::initializer_list<std::string_view> words, Duration wait = 1h) {
     Asked asked;
@@ -200,10 +132,10 @@ class RedisConnectionTest : public testing::Test {
     return asked;
   }
   std::future<Result<void>> ready(Duration wait = 1h) {
-    const auto promise = std::make_shared<std::promise<Result<void>>>();
+    std::future<Result<void>> up;
     make();
-    on_executor([&] { base::spawn(runtime_, keep(connection_->ready(in(wait)), promise)); });
-    return promise->get_future();
+    on_executor([&] { up = test::begin(runtime_, connection_->ready(in(wait))); });
+    return up;
   }
   void make() {
     if (!connection_) connection_ = std::make_shared<Connection>(runtime_, plan_);
@@ -952,10 +884,8 @@ TEST(RedisConnectionAtTheEnd, ItGoesWithItsRuntimeWhateverItDoes) {
       const auto connection = std::make_shared<Connection>(*runtime, plan);
       started.push_back(connection);
       connections.push_back(connection);
-      const auto promise = std::make_shared<std::promise<Result<Reply>>>();
-      asked.push_back(promise->get_future());
       Words words{"GET", "job"};
-      base::spawn(*runtime, keep(connection->call(std::move(words), Deadline::never()), promise));
+      asked.push_back(test::begin(*runtime, connection->call(std::move(words), Deadline::never())));
     }
     EXPECT_TRUE(eventually([&] { return found >= static_cast<int>(started.size()); }));
     started.clear();  // they keep themselves

@@ -2,26 +2,17 @@
 
 #include "store/zookeeper/zookeeper_store.hpp"
 
-#include "base/real_runtime.hpp"
-#include "store/registry.hpp"
+#include "tests/support/socket.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/url_scene.hpp"
 #include "tests/support/zookeeper_frames.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
-#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,22 +30,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "a socket of the test");
-    const timeval limit{60, 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { ::close(fd_); }
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 std::string big_endian(std::uint64_t value, int size) {
   std::string bytes;
   for (int i = size - 1; i >= 0; --i) bytes += static_cast<char>(value >> (8 * i));
@@ -64,33 +39,19 @@ std::string big_endian(std::uint64_t value, int size) {
 /// A server that takes one connection, opens the session, hears what it is asked, and refuses the first request.
 class Ear {
  public:
-  explicit Ear(int family = AF_INET) : listener_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in v4{};
-    v4.sin_family = AF_INET;
-    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    sockaddr_in6 v6{};
-    v6.sin6_family = AF_INET6;
-    v6.sin6_addr = in6addr_loopback;
-    auto* address = family == AF_INET ? reinterpret_cast<sockaddr*>(&v4) : reinterpret_cast<sockaddr*>(&v6);
-    socklen_t size = family == AF_INET ? sizeof v4 : sizeof v6;
-    if (::bind(listener_.fd(), address, size) != 0 || ::listen(listener_.fd(), 8) != 0) {
-      throw std::system_error(errno, std::generic_category(), "a server of the test");
-    }
-    ::getsockname(listener_.fd(), address, &size);
-    port_ = ntohs(family == AF_INET ? v4.sin_port : v6.sin6_port);
-    place_ = (family == AF_INET ? "127.0.0.1:" : "[::1]:") + std::to_string(port_);
+  explicit Ear(test::Socket listener = test::listen_on_tcp()) : listener_(std::move(listener)) {}
+  std::string place(const std::string& host = "127.0.0.1") const {
+    return host + ":" + std::to_string(listener_.port());
   }
-  const std::string& place() const { return place_; }
 
   /// "auth digest alice:s3cret", "getData /pawl/epoch": up to the first that wants an answer.
   std::vector<std::string> hear() {
-    const File peer(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    const test::Socket peer = listener_.accept();
     const test::Framing framing = test::zookeeper_framing();
     std::vector<std::string> heard;
     std::string bytes;
-    std::array<char, 4096> buffer;
-    for (ssize_t size = 0; (size = ::recv(peer.fd(), buffer.data(), buffer.size(), 0)) > 0;) {
-      bytes.append(buffer.data(), static_cast<std::size_t>(size));
+    for (std::string more = peer.read(); !more.empty(); more = peer.read()) {
+      bytes += more;
       for (std::size_t whole = framing.request(bytes); whole > 0; whole = framing.request(bytes)) {
         answer(peer, std::string_view(bytes).substr(0, whole), framing, heard);
         bytes.erase(0, whole);
@@ -100,7 +61,7 @@ class Ear {
   }
 
  private:
-  static void answer(const File& peer, std::string_view request, const test::Framing& framing,
+  static void answer(const test::Socket& peer, std::string_view request, const test::Framing& framing,
                      std::vector<std::string>& heard) {
     const std::string name = framing.name(request);
     if (name == "ping" || name == "heartbeat") return;
@@ -119,9 +80,8 @@ class Ear {
     const int code = name == "auth" || name == "closeSession" ? ZOK : ZNOAUTH;
     send(peer, std::string(request.substr(4, 4)) + big_endian(0, 8) + big_endian(static_cast<std::uint32_t>(code), 4));
   }
-  static void send(const File& peer, const std::string& message) {
-    const std::string bytes = big_endian(message.size(), 4) + message;
-    ::send(peer.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  static void send(const test::Socket& peer, const std::string& message) {
+    peer.say(big_endian(message.size(), 4) + message);
   }
   /// Its length stands before it.
   static std::string text(std::string_view bytes) {
@@ -130,47 +90,15 @@ class Ear {
     return std::string(bytes.substr(4, size));
   }
 
-  const File listener_;
-  std::uint16_t port_ = 0;
-  std::string place_;
+  const test::Socket listener_;
 };
 
-awaitable<void> connect_to(std::shared_ptr<Store> store, Deadline deadline, std::promise<Result<void>> promise) {
-  Result<void> connected = co_await store->connect(deadline);
-  promise.set_value(connected);
-}
-
-class ZooKeeperUrl : public testing::Test {
+class ZooKeeperUrl : public test::UrlTest {
  protected:
-  Result<std::shared_ptr<Store>> open(const std::string& url) {
-    return open_store(base::Url::parse(url).value(), runtime_);
-  }
-  std::string refusal(const std::string& url) {
-    const auto store = open(url);
-    EXPECT_EQ(store.code(), Errc::invalid_argument) << url;
-    return store ? "" : store.error().message;
-  }
-  std::future<Result<void>> connect(const std::string& url, Deadline deadline = Deadline::never()) {
-    std::promise<Result<void>> promise;
-    std::future<Result<void>> connected = promise.get_future();
-    base::spawn(runtime_, connect_to(open(url).value(), deadline, std::move(promise)));
-    return connected;
-  }
-  /// What comes of them within half a second.
-  std::vector<std::string> failures(const std::vector<std::string>& urls) {
-    std::vector<std::future<Result<void>>> connecting;
-    for (const std::string& url : urls) connecting.push_back(connect(url, Deadline::in(runtime_.now(), 500ms)));
-    std::vector<std::string> messages;
-    for (auto& one : connecting) {
-      const Result<void> connected = one.get();
-      messages.push_back(connected ? "connected" : connected.error().message);
-    }
-    return messages;
-  }
   std::vector<std::string> first_words(Ear& ear, const std::string& url) {
     auto connecting = connect(url);
     std::vector<std::string> words = ear.hear();
-    const Result<void> connected = connecting.get();
+    const Result<void> connected = test::take(connecting);
     EXPECT_EQ(connected.code(), Errc::permission_denied) << url;
     return words;
   }
@@ -179,8 +107,6 @@ class ZooKeeperUrl : public testing::Test {
     Ear ear;
     return first_words(ear, "zookeeper://" + who + ear.place() + rest);
   }
-
-  base::RealRuntime runtime_;
 };
 
 // Where the servers are
@@ -210,11 +136,11 @@ TEST_F(ZooKeeperUrl, WhoeverDoesNotAnswerIsNamed) {
 TEST_F(ZooKeeperUrl, AnIpv6AddressIsOne) {
   std::unique_ptr<Ear> ear;
   try {
-    ear = std::make_unique<Ear>(AF_INET6);
+    ear = std::make_unique<Ear>(test::listen_on_tcp_v6());
   } catch (const std::system_error&) {
     GTEST_SKIP() << "no IPv6 here";
   }
-  EXPECT_THAT(first_words(*ear, "zookeeper://" + ear->place()), ElementsAre("getData /pawl/epoch"));
+  EXPECT_THAT(first_words(*ear, "zookeeper://" + ear->place("[::1]")), ElementsAre("getData /pawl/epoch"));
 }
 
 TEST_F(ZooKeeperUrl, OfSeveralServersOneIsEnough) {
