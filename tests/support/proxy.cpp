@@ -273,6 +273,7 @@ void Proxy::take_requests(Link& link) {
     }
     link.to_server += request;
     link.asked.push_back({framing_.number(request), rule});
+    write_some(link.server, link.to_server);  // at once: something may happen before the next one
   }
 }
 

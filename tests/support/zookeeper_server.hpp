@@ -49,6 +49,8 @@ class ZooKeeperServer {
   /// Again on the same port, with what is left in its folder.
   void start();
   bool running() const { return process_.running(); }
+  /// At the most, from its next start on.
+  void allow_sessions_of(ZooKeeperOptions::Milliseconds time) { options_.max_session = time; }
 
   /// What it answers to a word such as "mntr"; nothing when it does not answer.
   std::string four_letter(const std::string& word, std::chrono::milliseconds patience = patience_) const;

@@ -73,6 +73,40 @@ TEST(ZooKeeperLostAnswers, WhatWasHeardOfOneWhoLeftDoesNotSpeakOfTheHolder) {
   }
 }
 
+// Scenario: alice leaves the queue, and comes again when there is one more before her; she knows of neither whether it has
+// worked.
+TEST(ZooKeeperLostAnswers, WhoWasBeforeTheOldPlaceIsNotAllThatIsBeforeTheNewOne) {
+  Stage stage;
+  Client alice = stage.alice(), bob = stage.bob(), carol = stage.bob();
+  EXPECT_TRUE(bob.mutex("job").acquire()->release());  // there is a folder
+  const Hold anchor = alice.mutex("anchor").acquire().value();
+  std::optional<Hold> held;
+  std::future<Result<Hold>> hers;
+  std::atomic<int> changes = 0;
+  stage.proxy.arrange(Fault::lose_reply, [&](const std::string& name, std::string_view) {
+    if (name != "multi" || ++changes != 1) return changes == 2 && name == "multi";
+    held = bob.mutex("job").acquire().value();
+    return false;
+  });
+  stage.proxy.arrange(Fault::lose_reply, [&](const std::string& name, std::string_view) {
+    if (name != "multi" || changes < 2 || hers.valid()) return false;
+    hers = wait_for(carol.mutex("job"));
+    EXPECT_TRUE(stage.line_is(2));
+    return true;
+  });
+  Mutex spins = alice.mutex("job", {.waiting = WaitStyle::spin});
+  auto waits = wait_for(spins);
+  ASSERT_TRUE(eventually([&] { return stage.proxy.happened() == 2 && stage.line().size() == 3; }));
+  const std::string carols = stage.top + "/tickets/" + bob.inspect("job").value().waiters.at(0).claim;
+  EXPECT_TRUE(eventually([&] { return stage.watched(carols); }, 4s)) << "alice waits for somebody else";
+  EXPECT_TRUE(held->release());
+  Result<Hold> next = hers.get();
+  ASSERT_TRUE(next) << next.error().to_string();
+  EXPECT_EQ(waits.wait_for(a_moment), std::future_status::timeout) << "granted beside carol";
+  EXPECT_TRUE(next->release());
+  EXPECT_TRUE(waits.get());
+}
+
 // Scenario: the server never heard of her node; but there is one with her claim's id, of another session.
 TEST(ZooKeeperLostAnswers, ANodeOfAnotherSessionWithOurClaimsIdIsNeverOurs) {
   Stage stage;

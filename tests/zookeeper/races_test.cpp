@@ -31,6 +31,28 @@ std::future<Result<Hold>> wait_to_write(Client& client) {
   return std::async(std::launch::async, [&] { return client.shared_mutex("job").acquire({.wait = hang}); });
 }
 
+/// Somebody with a place in the queue, and how to come again.
+struct Came {
+  std::string node, ticket;
+  std::vector<Part> coming;
+};
+
+/// The words behind the id are those of another node.
+Came come_as(Stage& stage, const std::string& like, const std::string& id) {
+  std::string record = stage.eye.get(like).data;
+  record.replace(record.find(" id=") + 4, id.size(), id);
+  const std::string ticket = stage.top + "/tickets/" + id;
+  const std::vector<Part> coming{making(stage.folder() + "/lock-", record, ZOO_EPHEMERAL | ZOO_SEQUENCE),
+                                 making(ticket, "", ZOO_EPHEMERAL), setting(ticket, "")};
+  EXPECT_EQ(stage.eye.change(coming), ZOK);
+  return {stage.folder() + "/" + stage.line().back(), ticket, coming};
+}
+
+std::string ticket_of(Stage& stage, const std::string& node) {
+  const std::string record = stage.eye.get(node).data;
+  return stage.top + "/tickets/" + record.substr(record.find(" id=") + 4, 32);
+}
+
 // ---- those before us come and go
 
 TEST(ZooKeeperRaces, ThePredecessorLeavesBetweenTheLookAndTheWatch) {
@@ -318,19 +340,13 @@ TEST(ZooKeeperRaces, ATicketThatIsMadeAnewDoesNotSpeakForTheHolder) {
   Stage stage;
   Client alice = stage.alice(), bob = stage.bob();
   Hold held = bob.mutex("job").acquire().value();
-  std::string record = stage.eye.get(stage.folder() + "/" + stage.line().at(0)).data;
-  const std::string carol(32, 'c');
-  record.replace(record.find(" id=") + 4, 32, carol);
-  const std::string ticket = stage.top + "/tickets/" + carol;
-  const std::vector<Part> come{making(stage.folder() + "/lock-", record, ZOO_EPHEMERAL | ZOO_SEQUENCE),
-                               making(ticket, "", ZOO_EPHEMERAL), setting(ticket, "")};
-  ASSERT_EQ(stage.eye.change(come), ZOK);
+  const Came carol = come_as(stage, stage.folder() + "/" + stage.line().at(0), std::string(32, 'c'));
   auto waits = wait_for(alice.mutex("job"));
-  ASSERT_TRUE(eventually([&] { return stage.watched(ticket); }));
+  ASSERT_TRUE(eventually([&] { return stage.watched(carol.ticket); }));
   stage.proxy.cut();
   stage.proxy.hold();
-  ASSERT_EQ(stage.eye.change({removing(stage.folder() + "/" + stage.line().at(1)), removing(ticket)}), ZOK);
-  ASSERT_EQ(stage.eye.change(come), ZOK);
+  ASSERT_EQ(stage.eye.change({removing(carol.node), removing(carol.ticket)}), ZOK);
+  ASSERT_EQ(stage.eye.change(carol.coming), ZOK);
   std::atomic<bool> is_back = false;
   stage.before("connect", "", [&](std::string_view) { is_back = true; });
   stage.proxy.go_on();
@@ -338,6 +354,26 @@ TEST(ZooKeeperRaces, ATicketThatIsMadeAnewDoesNotSpeakForTheHolder) {
   EXPECT_EQ(alice.inspect("job").value().waiters.size(), 2U) << "now she has heard of it";
   EXPECT_EQ(waits.wait_for(a_moment), std::future_status::timeout) << "granted beside bob";
   EXPECT_TRUE(held.valid());
+  EXPECT_TRUE(held.release());
+  EXPECT_TRUE(waits.get());
+}
+
+// Scenario: who was before alice leaves and comes again, behind her and with the same ticket, just before she watches it.
+TEST(ZooKeeperRaces, WhoComesAgainBehindUsWithTheSameTicketIsNotWaitedFor) {
+  Stage stage;
+  Client alice = stage.alice(), bob = stage.bob();
+  Hold held = bob.mutex("job").acquire().value();
+  const std::string first = stage.folder() + "/" + stage.line().at(0);
+  const Came carol = come_as(stage, first, std::string(32, 'c'));
+  std::atomic<bool> came_again = false;
+  stage.before("getData", carol.ticket, [&](std::string_view) {
+    const bool left = stage.eye.change({removing(carol.node), removing(carol.ticket)}) == ZOK;
+    came_again = left && stage.eye.change(carol.coming) == ZOK;
+  });
+  auto waits = wait_for(alice.mutex("job"));
+  ASSERT_TRUE(stage.line_is(3));
+  const auto waits_for_bob = [&] { return came_again && stage.watched(ticket_of(stage, first)); };
+  EXPECT_TRUE(eventually(waits_for_bob, 4s)) << "she waits for carol, until she looks again: after 5 s";
   EXPECT_TRUE(held.release());
   EXPECT_TRUE(waits.get());
 }
@@ -488,6 +524,32 @@ TEST(ZooKeeperRaces, ADelayBeginsWhenItsHolderFailsNotWhenSomebodyLooks) {
   ASSERT_TRUE(next) << next.error().to_string();
   EXPECT_GE(std::chrono::steady_clock::now() - before, delay);
   EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+}
+
+// Scenario: the holder lets go, the next one is granted and fails, and alice, who is left, has begun to look.
+TEST(ZooKeeperRaces, ADelayThatBeginsWhileSomebodyLooksIsKept) {
+  Stage stage;
+  const std::string more = "&lease=6s&dialect=kazoo";  // where whoever comes looks at the whole queue
+  Client alice = stage.alice(more), bob = stage.bob(more), carol = stage.bob(more);
+  const Hold anchor = alice.mutex("anchor").acquire().value();
+  Hold held = carol.mutex("job").acquire().value();
+  Mutex job = bob.mutex("job");
+  auto fails =
+      std::async(std::launch::async, [&] { return job.acquire({.wait = hang, .lock_delay = 60s, .label = "bob"}); });
+  ASSERT_TRUE(stage.line_is(2));
+  std::optional<Result<Hold>> failed;
+  stage.before("getChildren2", stage.folder(), [&](std::string_view) {
+    EXPECT_TRUE(held.release());
+    failed = fails.get();
+    for (const std::string& node : stage.line()) {
+      const std::string path = stage.folder() + "/" + node;
+      const bool his = stage.eye.get(path).data.find("label=bob") != std::string::npos;
+      EXPECT_TRUE(!his || stage.eye.remove(path) == ZOK);
+    }
+  });
+  EXPECT_TRUE(refused(alice.mutex("job").acquire({.wait = a_moment})));
+  ASSERT_TRUE(failed && *failed);
+  EXPECT_TRUE(eventually([&] { return (*failed)->lost().stop_requested(); }));
 }
 
 // ---- sessions end, connections come and go
@@ -756,6 +818,32 @@ TEST(ZooKeeperRaces, WithAllServersDownAHoldIsLostAtItsOwnDeadline) {
     EXPECT_GT(next->token(), hold.token());
     EXPECT_TRUE(next->release());
   }
+}
+
+// Scenario: the servers are restarted with other settings. They may end the session sooner than alice was promised.
+TEST(ZooKeeperRaces, AHoldWhoseSessionIsShortenedIsLostAtOnce) {
+  ZooKeeperServer server;
+  Stage stage("sequential", server);
+  Client alice = stage.alice("&lease=60s");
+  Hold hold = alice.mutex("job").acquire().value();
+  server.kill();
+  server.allow_sessions_of(20s);
+  server.start();
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }, 30s));
+  Result<Hold> next = alice.mutex("job").acquire({.wait = hang});
+  ASSERT_TRUE(next) << next.error().to_string();
+  EXPECT_GT(next->token(), hold.token());
+}
+
+TEST(ZooKeeperRaces, AServerThatShowsEverybodyTheDoorIsNotRunInto) {
+  Stage stage;
+  Client alice = stage.alice("&lease=60s");
+  const Hold hold = alice.mutex("job").acquire().value();
+  for (int i = 0; i < 1000; ++i) stage.proxy.arrange(Fault::lose_request, "heartbeat");
+  stage.proxy.cut();
+  const std::size_t before = stage.proxy.accepted();
+  std::this_thread::sleep_for(3s);
+  EXPECT_LT(stage.proxy.accepted() - before, 40U) << "with pauses that grow to half a second";
 }
 
 TEST(ZooKeeperRaces, AServerThatRestartsWithinTheLeaseChangesNothing) {

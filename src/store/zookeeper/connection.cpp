@@ -28,6 +28,7 @@ namespace {
 
 constexpr Duration first_pause = std::chrono::milliseconds(10);
 constexpr Duration longest_pause = std::chrono::milliseconds(500);
+constexpr Duration between_look_ups = std::chrono::seconds(1);
 
 int to_milliseconds(Duration duration) {
   const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
@@ -47,7 +48,9 @@ std::string numeric(const net::Endpoint& endpoint) {
   return std::string(text.data()) + ":" + std::to_string(ntohs(v4->sin_port));
 }
 
-awaitable<Result<std::string>> find_servers(base::Runtime& runtime, std::vector<net::Address> servers,
+enum class Wanted : bool { some, all };
+
+awaitable<Result<std::string>> find_servers(base::Runtime& runtime, std::vector<net::Address> servers, Wanted wanted,
                                             Deadline deadline) {
   std::string found;
   Error why{Errc::store_unavailable, "no server is named"};
@@ -55,6 +58,7 @@ awaitable<Result<std::string>> find_servers(base::Runtime& runtime, std::vector<
     Result<std::vector<net::Endpoint>> endpoints = co_await net::resolve(runtime, server, deadline);
     if (!endpoints) {
       why = endpoints.error();
+      if (wanted == Wanted::all) co_return why;
       continue;
     }
     for (const net::Endpoint& endpoint : *endpoints) found += (found.empty() ? "" : ",") + numeric(endpoint);
@@ -151,7 +155,7 @@ Connection::~Connection() {
 
 awaitable<Result<void>> Connection::open(std::optional<base::Credentials> credentials, Deadline deadline) {
   const auto self = shared_from_this();
-  Result<std::string> found = co_await find_servers(runtime_, plan_.servers, deadline);
+  Result<std::string> found = co_await find_servers(runtime_, plan_.servers, Wanted::some, deadline);
   if (!found) co_return found.error();
   if (over()) co_return why_;
   found_ = *found;
@@ -294,7 +298,8 @@ SharedRequest Connection::heartbeat() {
   if (heartbeats_) heartbeats_->sent(sent);
   SharedRequest request = ask([&](Call& call) {
     call.confirmed = [this, sent] {
-      heartbeats_->confirmed(sent);
+      heartbeats_->confirmed(sent, runtime_.now());
+      pause_ = {};
       while (!unanswered_.empty() && unanswered_.front() <= sent) unanswered_.pop_front();
       watch_for_silence();
     };
@@ -369,7 +374,10 @@ void Connection::pump() {
     }
   }
   Duration wait = std::chrono::seconds(pause.tv_sec) + std::chrono::microseconds(pause.tv_usec);
-  if (!socket_.is_open()) wait = next_pause();
+  if (!socket_.is_open()) {
+    wait = next_pause();
+    find_servers_anew();
+  }
   timer_.set(base::after(runtime_.now(), wait));
 }
 
@@ -451,8 +459,11 @@ void Connection::session_event(int state) {
 
 void Connection::came_up() {
   if (zoo_state(handle_) != ZOO_CONNECTED_STATE || state_ == State::up) return;
-  session_timeout_ = std::chrono::milliseconds(zoo_recv_timeout(handle_));
+  const Duration agreed = std::chrono::milliseconds(zoo_recv_timeout(handle_));
   const bool again = heartbeats_.has_value();
+  // It may end sooner than we have told those who hold something in it.
+  if (again && agreed < session_timeout_) return end(Error{Errc::lost, "the servers have shortened the session"});
+  session_timeout_ = agreed;
   if (again) {
     heartbeats_->attached(connecting_since_);
   } else {
@@ -460,7 +471,6 @@ void Connection::came_up() {
   }
   state_ = State::up;
   why_ = {};
-  pause_ = {};
   patience_ = first_patience;
   ++links_;
   beat_.set(base::after(runtime_.now(), again ? Duration::zero() : session_timeout_ / 6));
@@ -476,13 +486,22 @@ void Connection::went_away(const std::string& why) {
   watch_for_silence();
   changed_.notify();
   if (was_up && plan_.away) plan_.away(why);
-  if (!std::exchange(finding_, true)) base::spawn(runtime_, find_servers_anew(shared_from_this()));
+  find_servers_anew();
 }
 
-// Names may mean other addresses by now.
-awaitable<void> Connection::find_servers_anew([[maybe_unused]] std::shared_ptr<Connection> self) {
+// Names may mean other addresses by now, or soon: whoever knows them is often told after we have lost the server.
+void Connection::find_servers_anew() {
+  const base::Time now = runtime_.now();
+  const bool long_ago = now >= base::after(looked_up_, between_look_ups);
+  if (links_ == 0 || finding_ || !long_ago) return;
+  finding_ = true;
+  looked_up_ = now;
+  base::spawn(runtime_, use_new_addresses(shared_from_this()));
+}
+
+awaitable<void> Connection::use_new_addresses([[maybe_unused]] std::shared_ptr<Connection> self) {
   const Deadline deadline = Deadline::in(runtime_.now(), plan_.session);
-  Result<std::string> found = co_await find_servers(runtime_, plan_.servers, deadline);
+  Result<std::string> found = co_await find_servers(runtime_, plan_.servers, Wanted::all, deadline);
   finding_ = false;
   if (!found || *found == found_ || handle_ == nullptr || over()) co_return;
   found_ = *found;

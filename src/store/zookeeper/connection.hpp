@@ -167,7 +167,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void beat();
   void watch_for_silence();
   void break_off();
-  awaitable<void> find_servers_anew(std::shared_ptr<Connection> self);
+  void find_servers_anew();
+  awaitable<void> use_new_addresses(std::shared_ptr<Connection> self);
   class Closing;
   awaitable<void> close_elsewhere(std::shared_ptr<Connection> self, std::shared_ptr<Closing> closing);
   void let_go_of_handle();
@@ -197,6 +198,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Heartbeats> heartbeats_;
   std::deque<base::Time> unanswered_;  // heartbeats, by when they were sent
   base::Time connecting_since_ = {};
+  base::Time looked_up_ = {};
   Duration session_timeout_ = {};
   Duration pause_ = {};  // between two rounds of attempts to connect
   static constexpr Duration first_patience = std::chrono::seconds(1);

@@ -199,9 +199,7 @@ awaitable<void> Ephemeral::clear_away(SharedEntry entry, Answer refused, Deadlin
     co_await connection.remove(entry->ticket)->wait(deadline);
     co_return;
   }
-  const Answer node = co_await connection.get(entry->node)->wait(deadline);
-  const bool ours = node.ok() && entry->is_own(Record::parse(node.data), node.stat);
-  if (ours) co_await connection.remove(entry->node)->wait(deadline);
+  co_await remove_if_own(entry, deadline);
 }
 
 awaitable<Result<void>> Ephemeral::downgrade(Claim, Deadline) { co_return only_mutexes(); }

@@ -9,11 +9,14 @@ void Heartbeats::attached(base::Time begun) {
   open_.clear();  // of the last connection, and older
 }
 
-void Heartbeats::confirmed(base::Time sent) {
+void Heartbeats::confirmed(base::Time sent, base::Time now) {
   if (connected_) counts_from_ = std::max(counts_from_, *connected_);
   connected_.reset();
-  while (!open_.empty() && open_.front() <= sent - gap_) {
-    counts_from_ = std::max(counts_from_, open_.front());
+  for (Sign& sign : open_) {
+    if (sign.sent <= sent && !sign.arrived) sign.arrived = now;
+  }
+  while (!open_.empty() && open_.front().arrived && *open_.front().arrived <= sent - gap_) {
+    counts_from_ = std::max(counts_from_, open_.front().sent);
     open_.pop_front();
   }
 }

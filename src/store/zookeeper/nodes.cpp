@@ -27,7 +27,7 @@ std::string kind_name(Kind kind) {
 }  // namespace
 
 awaitable<Result<bool>> change_what_is_there(Connection& connection, std::vector<Part> parts, std::string own,
-                                             Deadline deadline) {
+                                             std::string only_with, Deadline deadline) {
   bool own_was_there = true;
   while (!parts.empty()) {
     const bool simple = parts.size() == 1 && parts.front().what == Part::What::remove;
@@ -37,8 +37,10 @@ awaitable<Result<bool>> change_what_is_there(Connection& connection, std::vector
     if (answer.code != ZNONODE) co_return error_of(answer.code, connection);
     std::size_t missing = 0;
     while (missing + 1 < parts.size() && answer.parts[missing].code != ZNONODE) ++missing;
-    if (parts[missing].path == own) own_was_there = false;
-    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(missing));
+    const std::string gone = parts[missing].path;
+    if (gone == own || gone == only_with) own_was_there = false;
+    std::erase_if(parts,
+                  [&](const Part& part) { return part.path == gone || (gone == only_with && part.path == own); });
     // Who is not there any more has nothing to say.
     if (!own_was_there) std::erase_if(parts, [](const Part& part) { return part.what == Part::What::set; });
   }
@@ -157,6 +159,8 @@ awaitable<Result<Nodes::SharedEntry>> Nodes::entry_of(Claim claim, Deadline dead
   entry->claim.may_queue = claim.may_queue;
   Result<void> settled = co_await settle_creation(entry, deadline);
   if (!settled) co_return settled.error();
+  Result<std::uint64_t> epoch = co_await session->link->epoch(deadline);  // which its node tells
+  if (!epoch) co_return epoch.error();
   co_return entry;
 }
 
@@ -183,6 +187,18 @@ awaitable<Result<void>> Nodes::recognize(SharedEntry entry, Deadline deadline) {
   entry->gone = entry->gone || own.code == ZNONODE || entry->is_other(path, own.stat);
   entry->links = links;
   co_return Result<void>();
+}
+
+/// Somebody else may have a node of the same name by now.
+awaitable<Result<bool>> Nodes::remove_if_own(SharedEntry entry, Deadline deadline) {
+  Connection& connection = entry->connection();
+  const std::string path = entry->node;
+  const Answer node = co_await connection.get(path)->wait(deadline);
+  if (!node.ok() && node.code != ZNONODE) co_return read_error_of(node.code, connection);
+  if (!node.ok() || !entry->is_own(Record::parse(node.data), node.stat)) co_return false;
+  const Answer removed = co_await connection.remove(path)->wait(deadline);
+  if (!removed.ok() && removed.code != ZNONODE) co_return error_of(removed.code, connection);
+  co_return removed.ok();
 }
 
 void Nodes::unwatch(ClaimId claim) {
@@ -446,36 +462,56 @@ awaitable<Result<bool>> Nodes::check(LockKey key, Token token, Deadline deadline
   });
 }
 
+awaitable<Result<Nodes::Revoked>> Nodes::revoke_seen(SharedLink link, Seen seen, bool now, Deadline deadline) {
+  Connection& connection = *link->connection;
+  const bool bound = !seen.only_with.empty();
+  std::vector<Part> parts;
+  if (now) {
+    parts.push_back(removing(seen.path));
+    for (const std::string& path : seen.more) parts.push_back(removing(path));
+    if (bound) parts.push_back(removing(seen.only_with));
+  } else {
+    if (seen.record) seen.record->release_requested = true;
+    const std::string text = seen.record ? seen.record->to_text() : std::string(curator_revoke);
+    parts.push_back(setting(seen.path, text, seen.stat.version));
+    if (bound) parts.push_back(checking(seen.only_with));
+  }
+  if (now && !bound) {
+    Result<bool> done = co_await change_what_is_there(connection, std::move(parts), seen.path, {}, deadline);
+    if (!done) co_return done.error();
+    co_return Revoked::perhaps;  // by now it may hold what it has waited for
+  }
+  const Answer done = co_await connection.multi(parts)->wait(deadline);
+  if (done.ok()) co_return Revoked::done;
+  if (done.code != ZNONODE && done.code != ZBADVERSION) co_return error_of(done.code, connection);
+  const bool without = bound && !done.parts.empty() && done.parts.back().code == ZNONODE;
+  co_return without ? Revoked::without_ticket : Revoked::perhaps;
+}
+
 awaitable<Result<bool>> Nodes::revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) {
   if (auto fine = check_name(key); !fine) co_return fine.error();
   Result<SharedLink> link = co_await server_->any(deadline);
   if (!link) co_return link.error();
-  Result<std::vector<Seen>> nodes = co_await see(*link, key, deadline);
-  if (!nodes) co_return nodes.error();
-  Connection& connection = *(*link)->connection;
   bool found = false;
-  for (Seen& seen : *nodes) {
-    if (id_of(seen) != claim) continue;
-    found = true;
-    if (seen.record) seen.record->release_requested = true;
-    const std::string text = seen.record ? seen.record->to_text() : std::string(curator_revoke);
-    std::vector<Part> parts;
-    if (now) {
-      parts.push_back(removing(seen.path));
-      for (const std::string& path : seen.more) parts.push_back(removing(path));
-    } else {
-      parts.push_back(setting(seen.path, text, seen.stat.version));
+  std::int64_t without_ticket = 0;  // the transaction that made the node
+  for (int i = 0; i < attempts; ++i) {
+    Result<std::vector<Seen>> nodes = co_await see(*link, key, deadline);
+    if (!nodes) co_return nodes.error();
+    bool look_again = false;
+    for (Seen& seen : *nodes) {
+      if (id_of(seen) != claim) continue;
+      found = true;
+      const std::int64_t made_by = seen.stat.czxid;
+      // It is still there, though its ticket was gone before: taken away by one who took it for a waiter.
+      if (made_by == without_ticket) seen.only_with.clear();
+      Result<Revoked> revoked = co_await revoke_seen(*link, std::move(seen), now, deadline);
+      if (!revoked) co_return revoked.error();
+      look_again = look_again || *revoked != Revoked::done;
+      if (*revoked == Revoked::without_ticket) without_ticket = made_by;
     }
-    if (seen.only_with.empty()) {
-      Result<bool> done = co_await change_what_is_there(connection, std::move(parts), seen.path, deadline);
-      if (!done) co_return done.error();
-      continue;
-    }
-    parts.push_back(now ? removing(seen.only_with) : checking(seen.only_with));
-    const Answer done = co_await connection.multi(parts)->wait(deadline);
-    if (!done.ok() && done.code != ZNONODE) co_return error_of(done.code, connection);
+    if (!look_again) co_return found;
   }
-  co_return found;
+  co_return Error{Errc::store_unavailable, "the claim changes all the time"};
 }
 
 }  // namespace pawl::store::zookeeper

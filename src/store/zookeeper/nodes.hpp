@@ -136,6 +136,7 @@ class Nodes : public Scheme {
   awaitable<Result<SharedEntry>> entry_to_withdraw(Claim claim, Withdrawal how, Deadline deadline);
   /// While we were away, everything may have been deleted and made anew with the same names: is it still ours?
   static awaitable<Result<void>> recognize(SharedEntry entry, Deadline deadline);
+  static awaitable<Result<bool>> remove_if_own(SharedEntry entry, Deadline deadline);
   SharedEntry find_entry(ClaimId id) const;
   Record record_of(const Entry& entry) const;
   awaitable<Result<ClaimState>> grant(SharedEntry entry, Deadline deadline);
@@ -150,6 +151,8 @@ class Nodes : public Scheme {
 
  private:
   awaitable<Result<std::vector<LockKey>>> keys_of(SharedLink link, Kind kind, std::string prefix, Deadline deadline);
+  enum class Revoked : std::uint8_t { done, perhaps, without_ticket };
+  awaitable<Result<Revoked>> revoke_seen(SharedLink link, Seen seen, bool now, Deadline deadline);
   awaitable<Result<std::vector<LockView>>> views(SharedLink link, std::vector<LockKey> keys, Deadline deadline);
   ClaimView view_of(const Seen& seen, std::uint64_t epoch) const;
   static awaitable<Result<std::string>> full_name(SharedLink link, std::string path, Deadline deadline);
@@ -164,9 +167,10 @@ constexpr Duration soon = std::chrono::milliseconds(1);
 constexpr int attempts = 5;     ///< at something that others may undo meanwhile
 constexpr int most_looks = 16;  ///< at a queue that changes while we look
 
-/// Makes these changes, without those of nodes that are not there any more. Was `own` still there?
+/// Makes these changes, without those of nodes that are not there any more. Was `own` still there? Where `only_with` is
+/// missing, it is somebody else's.
 awaitable<Result<bool>> change_what_is_there(Connection& connection, std::vector<Part> parts, std::string own,
-                                             Deadline deadline);
+                                             std::string only_with, Deadline deadline);
 
 /// What Curator writes into a node whose holder it asks to let go.
 constexpr std::string_view curator_revoke = "__REVOKE__";

@@ -105,8 +105,9 @@ void Sequential::look_for_it(Entry& entry) {
   entry.let_go_of_watches();
   entry.node.clear();
   entry.leases.clear();
+  entry.before.clear();  // of the place that it had
   entry.maybe_there = true;
-  entry.leaving = entry.watched = false;
+  entry.leaving = entry.watched = entry.all_known = entry.guessed = false;
 }
 
 /// By its claim's id, and only if it is of this session.
@@ -447,11 +448,21 @@ awaitable<Result<Withdrawn>> Sequential::leave(SharedEntry entry, Ending ending,
   entry->leaving = true;
   entry->watch_for({});
   const std::string own = entry->leases.empty() ? entry->node : entry->leases.front();
-  Result<bool> own_was_there = co_await change_what_is_there(connection, parting(*entry, ending), own, deadline);
+  const std::string only_with = entry->ticketed && !entry->gone ? ticket_of(entry->claim.id) : "";
+  Result<bool> own_was_there =
+      co_await change_what_is_there(connection, parting(*entry, ending), own, only_with, deadline);
+  if (own_was_there && !*own_was_there && !only_with.empty()) own_was_there = co_await remove_if_own(entry, deadline);
   if (!own_was_there) {
     if (own_was_there.code() == Errc::outcome_unknown) look_for_it(*entry);
     entry->leaving = false;
     co_return own_was_there.error();
+  }
+  const bool downgraded = !*own_was_there && entry->leases.empty() && entry->node != own;
+  if (downgraded) {  // just now, by a request before ours
+    entry->leaving = false;
+    Result<void> settled = co_await settle_creation(entry, deadline);
+    if (!settled) co_return settled.error();
+    if (!entry->node.empty()) co_return co_await leave(entry, ending, deadline);
   }
   const bool crowd = entry->waited && entry->claim.may_queue && has_tickets(entry->claim.key.kind);
   if (!crowd) crowded_.erase(queue_of(entry->claim.key));
@@ -464,16 +475,36 @@ awaitable<Result<Withdrawn>> Sequential::leave(SharedEntry entry, Ending ending,
   co_return *own_was_there && !entry->gone ? Withdrawn::done : Withdrawn::not_there;
 }
 
-/// A reader's node with the writer's number takes its place: whoever waits behind it sees no gap.
 awaitable<Result<void>> Sequential::downgrade(Claim claim, Deadline deadline) {
   const SharedEntry entry = find_entry(claim.id);
-  if (!entry || !entry->held || entry->gone || claim.key.kind != Kind::rw) {
+  if (!entry || !entry->held || entry->gone || entry->leaving || claim.key.kind != Kind::rw) {
     co_return Error{Errc::not_owner, "the claim does not hold the lock"};
   }
   Result<void> settled = co_await settle_creation(entry, deadline);
   if (!settled) co_return settled;
   if (entry->node.empty()) co_return entry->taken_away();
-  if (entry->claim.mode == Mode::shared) co_return Result<void>();
+  if (entry->claim.mode == Mode::exclusive) {
+    Result<void> reads = co_await become_reader(entry, deadline);
+    if (!reads) co_return reads;
+  }
+  if (entry->watched) co_return Result<void>();
+  Connection& connection = entry->connection();
+  const std::string path = entry->node;
+  entry->session->link->listen(path, entry);
+  const Answer own = co_await connection.get(path, Watch::yes)->wait(deadline);
+  if (path != entry->node) co_return Error{Errc::not_owner, "the claim was withdrawn meanwhile"};
+  if (own.code == ZNONODE && !entry->leaving) entry->tell(Notice::What::gone);
+  if (own.code == ZNONODE) co_return entry->taken_away();
+  if (!own.ok()) co_return read_error_of(own.code, connection);
+  entry->watched = true;
+  entry->czxid = own.stat.czxid;
+  entry->links = connection.links();
+  co_return Result<void>();
+}
+
+/// A reader's node with the writer's number takes its place: whoever waits behind it sees no gap.
+awaitable<Result<void>> Sequential::become_reader(SharedEntry entry, Deadline deadline) {
+  const Claim& claim = entry->claim;
   Connection& connection = entry->connection();
   const Dialect dialect = server_->config().dialect;
   const std::string reader =
@@ -504,11 +535,7 @@ awaitable<Result<void>> Sequential::downgrade(Claim claim, Deadline deadline) {
   entry->node = reader;
   entry->czxid = 0;
   entry->claim.mode = Mode::shared;
-  entry->session->link->listen(entry->node, entry);
-  const Answer own = co_await connection.get(entry->node, Watch::yes)->wait(deadline);
-  entry->watched = own.ok();
-  entry->czxid = own.ok() ? own.stat.czxid : 0;
-  entry->links = connection.links();
+  entry->watched = false;
   co_return Result<void>();
 }
 

@@ -92,6 +92,7 @@ class Sequential final : public Nodes {
   void remember(const Ghosts& in_our_way);
   awaitable<Result<void>> recognize_all(SharedEntry entry, Deadline deadline);
   awaitable<Result<Withdrawn>> leave(SharedEntry entry, Ending ending, Deadline deadline);
+  awaitable<Result<void>> become_reader(SharedEntry entry, Deadline deadline);
   std::vector<Part> parting(const Entry& entry, Ending ending) const;
 
   awaitable<Result<std::vector<SeenLock>>> see_all(SharedLink link, std::vector<LockKey> keys,
