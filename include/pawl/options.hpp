@@ -84,8 +84,8 @@ struct ClientOptions {
   Connect connect = Connect::now;
   std::string label = {};  ///< shown to operators beside host and pid
   bool anonymous = false;  ///< host and pid are not stored; also `?owner=anonymous`
-  /// Asked for every connection, instead of what the URL says: for passwords that change. Called on a thread of pawl's; may
-  /// block, must not throw.
+  /// Asked for every connection (of ZooKeeper: every session), instead of what the URL says: for passwords that change.
+  /// Called on a thread of pawl's; may block, must not throw.
   std::function<Result<Credentials>()> credentials = {};
   /// Called for every event, on pawl's notifier thread, one at a time. Must not block, must not throw.
   std::function<void(const Event&)> observer = {};

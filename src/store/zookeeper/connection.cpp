@@ -393,7 +393,7 @@ void Connection::take_turns() {
   }
 }
 
-// When none of the servers could be reached, the client would wait for a third of the session.
+// When none of the servers could be reached, the client would wait for a part of the session.
 Duration Connection::next_pause() {
   pause_ = std::clamp(pause_ * 2, first_pause, longest_pause);
   return pause_ / 2 + Duration(runtime_.random() % static_cast<std::uint64_t>(pause_.count() / 2));

@@ -38,7 +38,7 @@ constexpr Capabilities Sequential::declared = {
     .shortest_lease = std::chrono::milliseconds(100),
     .longest_lease = std::chrono::hours(24),
     .token_source = "the transaction that made the node (czxid), with an epoch kept in a node",
-    .on_client_death = "when its session ends, about one and a half leases later",
+    .on_client_death = "when its session ends: one and a half leases, two ticks at the least",
 };
 
 std::string Sequential::queue_of(const LockKey& key) const {
