@@ -40,7 +40,7 @@ class Scheme {
   virtual awaitable<Result<Standing>> look(Claim claim, Deadline deadline) = 0;
 
   /// From exclusive to shared, with the same token: readers who wait come in. `not_owner` unless the claim holds its
-  /// lock exclusively, or has been downgraded before.
+  /// lock exclusively, or has been downgraded before. A withdraw() may cross it on its way, and must leave nothing.
   virtual awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) = 0;
 
   /// The claim's label has changed: it is passed on inside its client. For people only.

@@ -167,6 +167,18 @@ TEST_P(Shared, ADowngradeWhoseReplyIsLostIsConfirmedByAskingAgain) {
   EXPECT_TRUE(start_reading(bob).get());
 }
 
+TEST_P(Shared, AReleaseThatCrossesItsOwnDowngradeLeavesNothingBehind) {
+  PAWL_NEEDS(shared_mode);
+  const Actor alice = world().client(), bob = world().client();
+  const Hold anchor = start_acquire(alice, alice.lock(Kind::rw, "anchor")).get().value();  // her session does not end
+  Hold hold = write(alice);
+  Started<Result<void>> downgraded = scene::start(alice, lock::HoldCore::behind(hold)->downgrade());
+  ASSERT_TRUE(world().eventually([&] { return alice.sent(Operation::downgrade) > 0; }));
+  EXPECT_TRUE(release(alice, hold));
+  (void)downgraded.get();
+  EXPECT_TRUE(start_writing(bob).get());
+}
+
 TEST_P(Shared, TheFenceAdmitsReadersTogetherAndNoOvertakenWriter) {
   PAWL_NEEDS(shared_mode);
   const Actor alice = world().client(), bob = world().client();
