@@ -137,12 +137,17 @@ TEST(ZooKeeperCrossing, AReleaseThatComesAfterItsFolderWasRemovedLeavesTheNextHo
 }
 
 TEST(ZooKeeperCrossing, AReleaseWhoseTicketWasTakenAwayTakesItsNodeAlong) {
-  Stage stage;
-  Client alice = stage.alice(), bob = stage.bob();
-  Hold held = alice.mutex("job").acquire().value();
-  ASSERT_EQ(stage.eye.remove(stage.top + "/tickets/" + holder_of(bob)), ZOK);
-  EXPECT_TRUE(held.release());
-  EXPECT_THAT(stage.line(), IsEmpty());
+  for (const std::string scheme : {"sequential", "ephemeral"}) {
+    SCOPED_TRACE(scheme);
+    Stage stage(scheme);
+    Client alice = stage.alice(), bob = stage.bob();
+    Hold held = alice.mutex("job").acquire().value();
+    std::string tickets = stage.top + "/tickets";
+    if (scheme == "ephemeral") tickets = stage.top + "/waiting/" + stage.eye.children(stage.top + "/waiting").at(0);
+    ASSERT_EQ(stage.eye.remove(tickets + "/" + holder_of(bob)), ZOK);
+    EXPECT_TRUE(held.release());
+    EXPECT_THAT(bob.inspect("job").value().holders, IsEmpty());
+  }
 }
 
 TEST(ZooKeeperCrossing, AfterANewEpochNobodySeesASmallerTokenThanBefore) {

@@ -538,6 +538,7 @@ TEST(ZooKeeperRaces, ADelayThatBeginsWhileSomebodyLooksIsKept) {
       std::async(std::launch::async, [&] { return job.acquire({.wait = hang, .lock_delay = 60s, .label = "bob"}); });
   ASSERT_TRUE(stage.line_is(2));
   std::optional<Result<Hold>> failed;
+  std::atomic<bool> happened = false;
   stage.before("getChildren2", stage.folder(), [&](std::string_view) {
     EXPECT_TRUE(held.release());
     failed = fails.get();
@@ -546,8 +547,10 @@ TEST(ZooKeeperRaces, ADelayThatBeginsWhileSomebodyLooksIsKept) {
       const bool his = stage.eye.get(path).data.find("label=bob") != std::string::npos;
       EXPECT_TRUE(!his || stage.eye.remove(path) == ZOK);
     }
+    happened = true;
   });
   EXPECT_TRUE(refused(alice.mutex("job").acquire({.wait = a_moment})));
+  ASSERT_TRUE(eventually([&] { return happened.load(); }));
   ASSERT_TRUE(failed && *failed);
   EXPECT_TRUE(eventually([&] { return (*failed)->lost().stop_requested(); }));
 }

@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -48,23 +49,31 @@ std::string numeric(const net::Endpoint& endpoint) {
   return std::string(text.data()) + ":" + std::to_string(ntohs(v4->sin_port));
 }
 
-enum class Wanted : bool { some, all };
-
-awaitable<Result<std::string>> find_servers(base::Runtime& runtime, std::vector<net::Address> servers, Wanted wanted,
-                                            Deadline deadline) {
-  std::string found;
-  Error why{Errc::store_unavailable, "no server is named"};
+/// Of each name its addresses. Where one cannot be looked up, those that were known stay.
+awaitable<Result<void>> find_servers(base::Runtime& runtime, std::vector<net::Address> servers, Deadline deadline,
+                                     std::map<std::string, std::string>& known) {
+  Result<void> found = Error{Errc::store_unavailable, "no server is named"};
   for (const net::Address& server : servers) {
     Result<std::vector<net::Endpoint>> endpoints = co_await net::resolve(runtime, server, deadline);
     if (!endpoints) {
-      why = endpoints.error();
-      if (wanted == Wanted::all) co_return why;
+      if (known.empty()) found = endpoints.error();
       continue;
     }
-    for (const net::Endpoint& endpoint : *endpoints) found += (found.empty() ? "" : ",") + numeric(endpoint);
+    std::string addresses;
+    for (const net::Endpoint& endpoint : *endpoints) addresses += "," + numeric(endpoint);
+    known[server.to_string()] = addresses;
+    found = Result<void>();
   }
-  if (found.empty()) co_return why;
   co_return found;
+}
+
+/// As the client wants them.
+std::string in_one_line(const std::vector<net::Address>& servers, const std::map<std::string, std::string>& known) {
+  std::string all;
+  for (const net::Address& server : servers) {
+    if (const auto found = known.find(server.to_string()); found != known.end()) all += found->second;
+  }
+  return all.substr(std::min<std::size_t>(all.size(), 1));
 }
 
 /// While one of these is there, nobody forks. The client has even numeric addresses resolved, by glibc under a lock that a
@@ -155,10 +164,10 @@ Connection::~Connection() {
 
 awaitable<Result<void>> Connection::open(std::optional<base::Credentials> credentials, Deadline deadline) {
   const auto self = shared_from_this();
-  Result<std::string> found = co_await find_servers(runtime_, plan_.servers, Wanted::some, deadline);
-  if (!found) co_return found.error();
+  Result<void> found = co_await find_servers(runtime_, plan_.servers, deadline, known_);
+  if (!found) co_return found;
   if (over()) co_return why_;
-  found_ = *found;
+  found_ = in_one_line(plan_.servers, known_);
   keep_quiet();
   connecting_since_ = runtime_.now();
   {
@@ -374,9 +383,10 @@ void Connection::pump() {
     }
   }
   Duration wait = std::chrono::seconds(pause.tv_sec) + std::chrono::microseconds(pause.tv_usec);
-  if (!socket_.is_open()) {
-    wait = next_pause();
+  if (!socket_.is_open()) wait = next_pause();
+  if (state_ == State::away && links_ > 0) {
     find_servers_anew();
+    wait = std::min(wait, between_look_ups);
   }
   timer_.set(base::after(runtime_.now(), wait));
 }
@@ -501,10 +511,11 @@ void Connection::find_servers_anew() {
 
 awaitable<void> Connection::use_new_addresses([[maybe_unused]] std::shared_ptr<Connection> self) {
   const Deadline deadline = Deadline::in(runtime_.now(), plan_.session);
-  Result<std::string> found = co_await find_servers(runtime_, plan_.servers, Wanted::all, deadline);
+  Result<void> found = co_await find_servers(runtime_, plan_.servers, deadline, known_);
   finding_ = false;
-  if (!found || *found == found_ || handle_ == nullptr || over()) co_return;
-  found_ = *found;
+  const std::string all = in_one_line(plan_.servers, known_);
+  if (!found || all == found_ || handle_ == nullptr || over()) co_return;
+  found_ = all;
   {
     const NoForks meanwhile;
     zoo_set_servers(handle_, found_.c_str());

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -211,8 +212,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool authenticates_ = false;
   bool finding_ = false;
   bool closed_ = false;
-  std::string found_;   // the servers, as the client was told last
-  std::string server_;  // of the socket, or the last one
+  std::map<std::string, std::string> known_;  // addresses of the servers, by their names
+  std::string found_;                         // all of them, as the client was told last
+  std::string server_;                        // of the socket, or the last one
 };
 
 }  // namespace pawl::store::zookeeper

@@ -177,29 +177,29 @@ awaitable<Result<Withdrawn>> Ephemeral::withdraw(Claim claim, Withdrawal how, De
   std::vector<Part> parts{removing(entry->ticket)};
   if (!entry->node.empty() && !entry->gone) parts.push_back(removing(entry->node));
   const Answer removed = co_await connection.multi(parts)->wait(deadline);
-  if (removed.code == ZNONODE && parts.size() > 1) co_await clear_away(entry, removed, deadline);
-  if (!removed.ok() && removed.code != ZNONODE) {
-    const Error error = error_of(removed.code, connection);
-    entry->maybe_there = error.code == Errc::outcome_unknown && parts.size() > 1;
+  Result<bool> was_there = removed.ok();
+  if (!removed.ok() && removed.code != ZNONODE) was_there = error_of(removed.code, connection);
+  if (removed.code == ZNONODE && parts.size() > 1) was_there = co_await clear_away(entry, removed, deadline);
+  if (!was_there) {
+    entry->maybe_there = was_there.code() == Errc::outcome_unknown && parts.size() > 1;
     if (entry->maybe_there) entry->node.clear();
     entry->leaving = false;
-    co_return error;
+    co_return was_there.error();
   }
   entry->let_go_of_watches();
   entry->node.clear();
   entry->ticket.clear();
   entry->held = entry->leaving = entry->watched = entry->ticketed = entry->maybe_ticketed = false;
-  co_return removed.ok() && !entry->gone ? Withdrawn::done : Withdrawn::not_there;
+  co_return *was_there && !entry->gone ? Withdrawn::done : Withdrawn::not_there;
 }
 
-/// One of the two was deleted by somebody else: the other one goes as well.
-awaitable<void> Ephemeral::clear_away(SharedEntry entry, Answer refused, Deadline deadline) {
+/// One of the two was deleted by somebody else: the other one goes as well. Was the node still there?
+awaitable<Result<bool>> Ephemeral::clear_away(SharedEntry entry, Answer refused, Deadline deadline) {
   Connection& connection = entry->connection();
-  if (refused.parts.front().code == ZOK) {
-    co_await connection.remove(entry->ticket)->wait(deadline);
-    co_return;
-  }
-  co_await remove_if_own(entry, deadline);
+  if (refused.parts.front().code != ZOK) co_return co_await remove_if_own(entry, deadline);
+  const Answer removed = co_await connection.remove(entry->ticket)->wait(deadline);
+  if (!removed.ok() && removed.code != ZNONODE) co_return error_of(removed.code, connection);
+  co_return false;
 }
 
 awaitable<Result<void>> Ephemeral::downgrade(Claim, Deadline) { co_return only_mutexes(); }

@@ -28,7 +28,7 @@ class Ephemeral final : public Nodes {
   awaitable<Result<bool>> held_by_another(SharedEntry entry, Answer refused, Deadline deadline);
   awaitable<Result<void>> settle_creation(SharedEntry entry, Deadline deadline) override;
   void has_node(Entry& entry, const Stat& stat) const;
-  awaitable<void> clear_away(SharedEntry entry, Answer refused, Deadline deadline);
+  awaitable<Result<bool>> clear_away(SharedEntry entry, Answer refused, Deadline deadline);
   awaitable<Result<ClaimState>> wait_for_holder(SharedEntry entry, Deadline deadline);
   awaitable<Result<void>> take_ticket(SharedEntry entry, Deadline deadline);
   std::string tickets_of(const LockKey& key) const;

@@ -12,8 +12,8 @@ void Heartbeats::attached(base::Time begun) {
 void Heartbeats::confirmed(base::Time sent, base::Time now) {
   if (connected_) counts_from_ = std::max(counts_from_, *connected_);
   connected_.reset();
-  for (Sign& sign : open_) {
-    if (sign.sent <= sent && !sign.arrived) sign.arrived = now;
+  for (auto sign = open_.rbegin(); sign != open_.rend() && !sign->arrived; ++sign) {
+    if (sign->sent <= sent) sign->arrived = now;
   }
   while (!open_.empty() && open_.front().arrived && *open_.front().arrived <= sent - gap_) {
     counts_from_ = std::max(counts_from_, open_.front().sent);

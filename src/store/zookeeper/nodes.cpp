@@ -159,8 +159,6 @@ awaitable<Result<Nodes::SharedEntry>> Nodes::entry_of(Claim claim, Deadline dead
   entry->claim.may_queue = claim.may_queue;
   Result<void> settled = co_await settle_creation(entry, deadline);
   if (!settled) co_return settled.error();
-  Result<std::uint64_t> epoch = co_await session->link->epoch(deadline);  // which its node tells
-  if (!epoch) co_return epoch.error();
   co_return entry;
 }
 
@@ -195,7 +193,8 @@ awaitable<Result<bool>> Nodes::remove_if_own(SharedEntry entry, Deadline deadlin
   const std::string path = entry->node;
   const Answer node = co_await connection.get(path)->wait(deadline);
   if (!node.ok() && node.code != ZNONODE) co_return read_error_of(node.code, connection);
-  if (!node.ok() || !entry->is_own(Record::parse(node.data), node.stat)) co_return false;
+  const bool made_by_us = entry->czxid != 0 && node.stat.czxid == entry->czxid;
+  if (!node.ok() || !(made_by_us || entry->is_own(Record::parse(node.data), node.stat))) co_return false;
   const Answer removed = co_await connection.remove(path)->wait(deadline);
   if (!removed.ok() && removed.code != ZNONODE) co_return error_of(removed.code, connection);
   co_return removed.ok();
@@ -268,6 +267,7 @@ awaitable<Result<Standing>> Nodes::look(Claim claim, Deadline deadline) {
   }
   if (!own.ok()) co_return read_error_of(own.code, entry->connection());
   entry->watched = true;
+  if (path == entry->node && entry->czxid == 0) entry->czxid = own.stat.czxid;
   const std::optional<Record> record = Record::parse(own.data);
   standing.place = entry->held ? Standing::Place::held : Standing::Place::waiting;
   standing.token = entry->token;
@@ -477,7 +477,8 @@ awaitable<Result<Nodes::Revoked>> Nodes::revoke_seen(SharedLink link, Seen seen,
     if (bound) parts.push_back(checking(seen.only_with));
   }
   if (now && !bound) {
-    Result<bool> done = co_await change_what_is_there(connection, std::move(parts), seen.path, {}, deadline);
+    const std::string alone;
+    Result<bool> done = co_await change_what_is_there(connection, std::move(parts), seen.path, alone, deadline);
     if (!done) co_return done.error();
     co_return Revoked::perhaps;  // by now it may hold what it has waited for
   }
@@ -494,9 +495,10 @@ awaitable<Result<bool>> Nodes::revoke(LockKey key, ClaimId claim, bool now, Dead
   if (!link) co_return link.error();
   bool found = false;
   std::int64_t without_ticket = 0;  // the transaction that made the node
+  const Error unknown{Errc::outcome_unknown, "whether the claim is revoked is not known"};
   for (int i = 0; i < attempts; ++i) {
     Result<std::vector<Seen>> nodes = co_await see(*link, key, deadline);
-    if (!nodes) co_return nodes.error();
+    if (!nodes) co_return found ? unknown : nodes.error();
     bool look_again = false;
     for (Seen& seen : *nodes) {
       if (id_of(seen) != claim) continue;
@@ -511,7 +513,7 @@ awaitable<Result<bool>> Nodes::revoke(LockKey key, ClaimId claim, bool now, Dead
     }
     if (!look_again) co_return found;
   }
-  co_return Error{Errc::store_unavailable, "the claim changes all the time"};
+  co_return unknown;  // it changes all the time
 }
 
 }  // namespace pawl::store::zookeeper

@@ -495,9 +495,9 @@ awaitable<Result<void>> Sequential::downgrade(Claim claim, Deadline deadline) {
   if (path != entry->node) co_return Error{Errc::not_owner, "the claim was withdrawn meanwhile"};
   if (own.code == ZNONODE && !entry->leaving) entry->tell(Notice::What::gone);
   if (own.code == ZNONODE) co_return entry->taken_away();
-  if (!own.ok()) co_return read_error_of(own.code, connection);
-  entry->watched = true;
-  entry->czxid = own.stat.czxid;
+  // If not: it is a reader by now all the same, and when there is a connection again it is looked at.
+  entry->watched = own.ok();
+  entry->czxid = own.ok() ? own.stat.czxid : 0;
   entry->links = connection.links();
   co_return Result<void>();
 }

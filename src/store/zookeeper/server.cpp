@@ -126,7 +126,8 @@ awaitable<Result<std::uint64_t>> Link::epoch(Deadline deadline) {
         co_return Error{Errc::store_unavailable, epoch_path_ + " is not pawl's: it does not hold an epoch"};
       }
       base::parse_hex(words->text("store"), store_id_);
-      if (changes == epoch_changes_) epoch_ = words->number("epoch");
+      last_epoch_ = words->number("epoch");
+      if (changes == epoch_changes_) epoch_ = last_epoch_;
       continue;
     }
     if (known.code != ZNONODE) co_return read_error_of(known.code, *connection);

@@ -55,8 +55,8 @@ class Link {
 
   /// Which life of the store this is, as of the last answer that came through this connection.
   awaitable<Result<std::uint64_t>> epoch(Deadline deadline);
-  /// 0: not known just now.
-  std::uint64_t known_epoch() const { return epoch_.value_or(0); }
+  /// The last one that was heard of.
+  std::uint64_t known_epoch() const { return last_epoch_; }
   std::uint64_t store_id() const { return store_id_; }
   base::Runtime& runtime() const { return runtime_; }
 
@@ -73,7 +73,8 @@ class Link {
 
   base::Runtime& runtime_;
   const std::string epoch_path_;
-  std::optional<std::uint64_t> epoch_;
+  std::optional<std::uint64_t> epoch_;  // empty: it may be another by now
+  std::uint64_t last_epoch_ = 0;
   std::uint64_t epoch_changes_ = 0;
   std::uint64_t store_id_ = 0;
   std::map<std::string, std::map<const Hearer*, std::weak_ptr<Hearer>>> hearers_;  // by path
