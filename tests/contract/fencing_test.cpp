@@ -40,9 +40,10 @@ TEST_P(Fencing, NewHolderGetsALargerTokenWhenTheLockWasTakenAway) {
 
 TEST_P(Fencing, EveryThreadOfAClientGetsATokenOfItsOwn) {
   const Actor alice = world().client();
+  const std::shared_ptr<lock::LockCore> mutex = alice.mutex("job", {.local_pass_time = 1h});
   std::vector<StartedHold> waiting;
-  Hold first = must_acquire(alice, "job");
-  for (int i = 0; i < 5; ++i) waiting.push_back(start_acquire(alice, "job"));
+  Hold first = start_acquire(alice, mutex).get().value();
+  for (int i = 0; i < 5; ++i) waiting.push_back(start_acquire(alice, mutex));
   EXPECT_TRUE(release(alice, first));
   Token last = first.token();
   for (StartedHold& next : waiting) {

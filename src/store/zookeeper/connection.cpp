@@ -1,12 +1,8 @@
 #include "store/zookeeper/connection.hpp"
 
-#include "store/net/resolve.hpp"
-
 #include <boost/asio/post.hpp>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -15,7 +11,6 @@
 #include <array>
 #include <chrono>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <utility>
 
@@ -34,46 +29,6 @@ constexpr Duration between_look_ups = std::chrono::seconds(1);
 int to_milliseconds(Duration duration) {
   const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, std::numeric_limits<int>::max()));
-}
-
-/// "127.0.0.1:2181": the client would look a name up on this thread, and again whenever it connects.
-std::string numeric(const net::Endpoint& endpoint) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (endpoint.data()->sa_family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(endpoint.data());
-    ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
-    return std::string(text.data()) + ":" + std::to_string(ntohs(v6->sin6_port));
-  }
-  const auto* v4 = reinterpret_cast<const sockaddr_in*>(endpoint.data());
-  ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
-  return std::string(text.data()) + ":" + std::to_string(ntohs(v4->sin_port));
-}
-
-/// Of each name its addresses. Where one cannot be looked up, those that were known stay.
-awaitable<Result<void>> find_servers(base::Runtime& runtime, std::vector<net::Address> servers, Deadline deadline,
-                                     std::map<std::string, std::string>& known) {
-  Result<void> found = Error{Errc::store_unavailable, "no server is named"};
-  for (const net::Address& server : servers) {
-    Result<std::vector<net::Endpoint>> endpoints = co_await net::resolve(runtime, server, deadline);
-    if (!endpoints) {
-      if (known.empty()) found = endpoints.error();
-      continue;
-    }
-    std::string addresses;
-    for (const net::Endpoint& endpoint : *endpoints) addresses += "," + numeric(endpoint);
-    known[server.to_string()] = addresses;
-    found = Result<void>();
-  }
-  co_return found;
-}
-
-/// As the client wants them.
-std::string in_one_line(const std::vector<net::Address>& servers, const std::map<std::string, std::string>& known) {
-  std::string all;
-  for (const net::Address& server : servers) {
-    if (const auto found = known.find(server.to_string()); found != known.end()) all += found->second;
-  }
-  return all.substr(std::min<std::size_t>(all.size(), 1));
 }
 
 /// While one of these is there, nobody forks. The client has even numeric addresses resolved, by glibc under a lock that a
@@ -147,6 +102,7 @@ struct Connection::Call {
 Connection::Connection(base::Runtime& runtime, Plan plan)
     : runtime_(runtime),
       plan_(std::move(plan)),
+      servers_(plan_.servers),
       socket_(runtime.executor()),
       timer_(runtime, [this] { process(0); }),
       beat_(runtime, [this] { beat(); }),
@@ -164,10 +120,10 @@ Connection::~Connection() {
 
 awaitable<Result<void>> Connection::open(std::optional<base::Credentials> credentials, Deadline deadline) {
   const auto self = shared_from_this();
-  Result<void> found = co_await find_servers(runtime_, plan_.servers, deadline, known_);
+  Result<void> found = co_await servers_.look_up(runtime_, deadline);
   if (!found) co_return found;
   if (over()) co_return why_;
-  found_ = in_one_line(plan_.servers, known_);
+  found_ = servers_.addresses();
   keep_quiet();
   connecting_since_ = runtime_.now();
   {
@@ -511,11 +467,10 @@ void Connection::find_servers_anew() {
 
 awaitable<void> Connection::use_new_addresses([[maybe_unused]] std::shared_ptr<Connection> self) {
   const Deadline deadline = Deadline::in(runtime_.now(), plan_.session);
-  Result<void> found = co_await find_servers(runtime_, plan_.servers, deadline, known_);
+  Result<void> found = co_await servers_.look_up(runtime_, deadline);
   finding_ = false;
-  const std::string all = in_one_line(plan_.servers, known_);
-  if (!found || all == found_ || handle_ == nullptr || over()) co_return;
-  found_ = all;
+  if (!found || servers_.addresses() == found_ || handle_ == nullptr || over()) co_return;
+  found_ = servers_.addresses();
   {
     const NoForks meanwhile;
     zoo_set_servers(handle_, found_.c_str());

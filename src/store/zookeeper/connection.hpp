@@ -7,6 +7,7 @@
 #include "base/url.hpp"
 #include "store/net/address.hpp"
 #include "store/zookeeper/heartbeats.hpp"
+#include "store/zookeeper/servers.hpp"
 
 #include <pawl/result.hpp>
 
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -187,6 +187,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Runtime& runtime_;
   const std::uint64_t generation_ = base::fork_generation();
   const Plan plan_;
+  Servers servers_;
   State state_ = State::away;
   Error why_;  // not up
   zhandle_t* handle_ = nullptr;
@@ -212,9 +213,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool authenticates_ = false;
   bool finding_ = false;
   bool closed_ = false;
-  std::map<std::string, std::string> known_;  // addresses of the servers, by their names
-  std::string found_;                         // all of them, as the client was told last
-  std::string server_;                        // of the socket, or the last one
+  std::string found_;   // the servers' addresses, as the client was told last
+  std::string server_;  // of the socket, or the last one
 };
 
 }  // namespace pawl::store::zookeeper
