@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -112,7 +113,7 @@ Connection::Connection(base::Runtime& runtime, Plan plan)
 Connection::~Connection() {
   const bool inherited = base::fork_generation() != generation_;
   if (handle_ == nullptr || inherited) return;  // the session is not ours to end
-  if (socket_.is_open()) socket_.release();
+  drop_socket();
   zhandle_t* const handle = handle_;
   let_go_of_handle();
   zookeeper_close(handle);
@@ -324,15 +325,14 @@ void Connection::pump() {
   if (code != ZOK || fd == -1) {
     drop_socket();
   } else {
-    if (!socket_.is_open() || socket_.native_handle() != fd) {
+    if (!socket_.is_open() || its_socket_ != fd) {
       drop_socket();
       connecting_since_ = before;
-      ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-      error_code failed;
-      socket_.assign(fd, failed);
+      share_socket(fd);
       server_ = current_server(handle_);
       watch_for_silence();
     }
+    if (!socket_.is_open()) interest = 0;
     if ((interest & ZOOKEEPER_READ) != 0 && !reading_) wait_for(descriptor_base::wait_read, reading_, ZOOKEEPER_READ);
     if ((interest & ZOOKEEPER_WRITE) != 0 && !writing_) {
       wait_for(descriptor_base::wait_write, writing_, ZOOKEEPER_WRITE);
@@ -387,10 +387,21 @@ void Connection::process(int events) {
   pump();
 }
 
+// We have another descriptor of it: when the client closes its own, anybody may have a file of the same number at once.
+void Connection::share_socket(int fd) {
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  its_socket_ = fd;
+  error_code failed;
+  const int ours = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (ours >= 0) socket_.assign(ours, failed);
+  if (failed) ::close(ours);
+}
+
 void Connection::drop_socket() {
   ++registration_;
   reading_ = writing_ = false;
-  if (socket_.is_open()) socket_.release();
+  error_code ignored;
+  if (socket_.is_open()) socket_.close(ignored);
 }
 
 // Inside zookeeper_process(), where the client must not be closed: so a change of its state is only noted. What a watch has

@@ -160,6 +160,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Duration next_pause();
   void process(int events);
   void wait_for(boost::asio::posix::descriptor_base::wait_type what, bool& waiting, int event);
+  void share_socket(int fd);
   void drop_socket();
   void session_event(int state);
   void came_up();
@@ -192,7 +193,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Error why_;  // not up
   zhandle_t* handle_ = nullptr;
   std::set<Call*> calls_;                         // under way; the client owns them
-  boost::asio::posix::stream_descriptor socket_;  // the client's: released, never closed
+  boost::asio::posix::stream_descriptor socket_;  // that of the client
+  int its_socket_ = -1;                           // how the client calls it
   base::Timer timer_;
   base::Timer beat_;
   base::Timer silence_;
