@@ -32,7 +32,7 @@ class RealWorld final : public World {
   bool virtual_time() const override { return false; }
   Duration lease() const override { return place_.lease; }
   Duration timeout() const override { return place_.timeout; }
-  Duration hang() const override { return 60s; }
+  Duration hang() const override { return 240s; }
 
  private:
   static constexpr std::size_t most_homes = 4;
