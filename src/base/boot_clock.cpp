@@ -23,7 +23,7 @@ Clock& boot_clock() {
     Time now() const override { return read_boot_clock(); }
     void set_timer(int descriptor, Time at) override { set_boot_timer(descriptor, at); }
   };
-  static BootClock clock;
+  static BootClock& clock = *new BootClock;  // never destroyed: the process-wide runtime asks for the time to the end
   return clock;
 }
 
