@@ -3,11 +3,9 @@
 file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS apps/cli/*.cpp)
 if(cli_sources)
   add_executable(pawl-cli ${cli_sources})
-  pawl_compile(pawl-cli PCH pawl-cli)
+  pawl_compile(pawl-cli)
   target_include_directories(pawl-cli PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(pawl-cli PRIVATE pawl CLI11::CLI11)
-  # Every command knows its options.
-  target_precompile_headers(pawl-cli PRIVATE src/base/pch.hpp <CLI/CLI.hpp>)
   if(PAWL_STORE_FILE)
     # For `pawl bench`, which measures LMDB alone beside the store that is built on it.
     target_link_libraries(pawl-cli PRIVATE LMDB::LMDB)

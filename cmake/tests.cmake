@@ -42,9 +42,10 @@ function(pawl_gtest_program target)
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
 endfunction()
 
-# One gtest program, its cases known to ctest under `label`. The timeout is a hang guard, not a measure.
+# One gtest program, its cases known to ctest under `label`. The timeout is a hang guard, not a measure. PROPERTIES of the
+# tests come last.
 function(pawl_tests target label)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "PROPERTIES")
   pawl_gtest_program(${target} ${arg_UNPARSED_ARGUMENTS})
   gtest_discover_tests(
     ${target}
@@ -52,7 +53,7 @@ function(pawl_tests target label)
     TEST_PREFIX "${label}/"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300)
+    PROPERTIES LABELS ${label} TIMEOUT 300 ${arg_PROPERTIES})
 endfunction()
 
 # Cases of a gtest program as one test, in one process: for servers that are slow to start, and want more of the machine.
@@ -166,7 +167,12 @@ if(PAWL_STORE_REDIS)
   file(GLOB redis_sources CONFIGURE_DEPENDS tests/redis/*_test.cpp)
   foreach(source IN LISTS redis_sources)
     get_filename_component(name ${source} NAME_WE)
-    pawl_tests(pawl_redis_${name} redis SOURCES ${source} tests/process/sanitizers.cpp LINK ${support})
+    set(properties "")
+    if(name STREQUAL "interop_test")
+      # The first of them builds Redisson's program: one at a time, so that the others do not sit and wait; and early.
+      set(properties PROPERTIES RESOURCE_LOCK redisson COST 500)
+    endif()
+    pawl_tests(pawl_redis_${name} redis SOURCES ${source} tests/process/sanitizers.cpp LINK ${support} ${properties})
     target_compile_definitions(pawl_redis_${name} PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}"
                                                           PAWL_BINARY="${PROJECT_BINARY_DIR}")
   endforeach()

@@ -2,12 +2,16 @@
 
 #include <pawl/client.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+// CLI11 costs the compiler seconds in every file that includes it: only those that declare options do.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 /// How a subcommand plugs in: its file has one function add_<name>(), which main.cpp calls. It declares options, and
 /// leaves a callback that does the work and sets the exit code, or throws a Failure.

@@ -6,6 +6,7 @@
 #include "base/lock_name.hpp"
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 

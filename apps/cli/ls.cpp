@@ -5,6 +5,7 @@
 #include "base/lock_name.hpp"
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>

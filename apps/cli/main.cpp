@@ -4,6 +4,7 @@
 #include <pawl/version.hpp>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>

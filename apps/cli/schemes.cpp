@@ -5,6 +5,7 @@
 #include "store/registry.hpp"
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -4,6 +4,7 @@
 #include "apps/cli/views.hpp"
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>

@@ -3,6 +3,7 @@
 #include <pawl/version.hpp>
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 namespace pawl::cli {
 

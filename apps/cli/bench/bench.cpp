@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 

@@ -3,6 +3,7 @@
 #include "apps/cli/temporary_folder.hpp"
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <signal.h>
 

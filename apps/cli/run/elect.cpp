@@ -3,6 +3,7 @@
 #include "base/host.hpp"
 
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>
