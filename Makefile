@@ -11,7 +11,7 @@ configure = @cmake --preset $(1) $(2) >/dev/null
 compile = @cmake --build --preset $(1) -j $(JOBS) $(2)
 small_labels := '^(unit|contract|simulation)$$'
 # Of one store, one scheme is enough there; make asan and make tsan run all.
-not_small := '/redis_(simple|redisson) '
+not_small := '/redis_(simple|redisson)_'
 comma := ,
 sources = $(shell find include src apps tests examples bench -name '*.[ch]pp' 2>/dev/null)
 

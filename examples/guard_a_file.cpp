@@ -22,11 +22,11 @@ constexpr int processes = 4, rounds = 25;
 pawl::Result<void> add_one(pawl::Mutex& mutex, pawl::Fence& fence, const fs::path& file) {
   auto hold = mutex.acquire({.wait = 30s, .label = "counting"});
   if (!hold) return hold.error();
-  return fence.admit(hold->sequencer(), [&] {
-    int count = 0;
-    std::ifstream(file) >> count;
-    std::ofstream(file) << count + 1 << '\n';
-  });
+  auto marked = fence.mark(hold->sequencer());  // before the first read: from now on no earlier holder can write
+  if (!marked) return marked;
+  int count = 0;
+  std::ifstream(file) >> count;
+  return fence.admit(hold->sequencer(), [&] { std::ofstream(file) << count + 1 << '\n'; });
 }
 
 /// What each of the processes does.

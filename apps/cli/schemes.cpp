@@ -41,7 +41,10 @@ constexpr Ability abilities[] = {
     {"DELAY", "lock_delay", "stays shut for a while after its holder failed", &Capabilities::lock_delay},
     {"REVOKE", "revocable", "the holder can be asked to let go", &Capabilities::revocable},
     {"RESTART", "survives_restart", "holds and queue outlive a restart of the store", &Capabilities::survives_restart},
-    {"BOUNDED", "bounded_by_lease", "nobody else holds it before our lease is over by our own clock",
+    {"BOUNDED", "bounded_by_lease",
+     "no other client holds it before our lease is over by our own clock, unless the store loses its data or an "
+     "operator "
+     "takes the lock away",
      &Capabilities::bounded_by_lease},
 };
 

@@ -52,6 +52,9 @@ class Client {
 
   /// Who holds it, since when, and who waits?
   Result<LockView> inspect(std::string_view name, Kind kind = Kind::mutex);
+  /// The other kinds of that name that are held or waited for, as far as a lock of this kind does not exclude them: empty
+  /// unless somebody uses one name for two kinds. (With names=raw on ZooKeeper some kinds do exclude each other.)
+  Result<std::vector<LockView>> other_kinds(std::string_view name, Kind kind);
   /// Every lock in use whose name begins with the prefix, with its holders and waiters: by kind, then by name.
   Result<std::vector<LockView>> list(std::string_view prefix = {});
   /// Asks the holder to let go (its release_requested() fires), or takes the lock away at once.
@@ -68,7 +71,8 @@ class Client {
   Metrics metrics() const;
 
   /// Releases what was let go, ends what is still held as lost, and says goodbye to the store, for at most `within`.
-  /// When it has succeeded, the observer is not called any more. The destructor of the last handle does the same.
+  /// It also waits until the observer has been told of everything (all observers of a process are called by one thread). When
+  /// it has succeeded, the observer is not called any more. The destructor of the last handle does the same.
   Result<void> close(Duration within = std::chrono::seconds(5));
 
  private:

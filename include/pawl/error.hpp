@@ -23,6 +23,7 @@ enum class Errc {
   unsupported,        ///< this store or scheme cannot do it
   invalid_argument,   ///< the input is wrong: fix the call
   permission_denied,  ///< the store refuses this user
+  other_store,        ///< a fence knows another store than this token comes from: check which store is used
 };
 
 /// The name as it is written in code: "timed_out".

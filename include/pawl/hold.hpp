@@ -50,7 +50,9 @@ class Hold {
   /// How many permits of a semaphore; 0 for other locks.
   std::size_t permits() const noexcept;
 
-  /// Fires when the hold is lost; never on a clean release. Callbacks run on pawl's notifier thread.
+  /// Fires when the hold is lost; never on a clean release. Callbacks run on pawl's notifier thread, one at a time: one that
+  /// blocks delays those of other holds, but neither state() and remaining(), nor observers, nor for more than a second those
+  /// who wait for the lock.
   std::stop_token lost() const noexcept;
   /// Fires when somebody asks for this lock with `revoke`.
   std::stop_token release_requested() const noexcept;
@@ -62,6 +64,7 @@ class Hold {
   HoldState state() const noexcept;
 
   /// From exclusive to shared, of a SharedMutex: other readers come in, the token stays. There is no way back.
+  /// Errors: unsupported for other kinds, which stay as they are; lost, not_owner, outcome_unknown.
   Result<void> downgrade();
 
   /// Lets go and waits for the store's word. Inside a callback of pawl it sends and does not wait.

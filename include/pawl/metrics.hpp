@@ -29,6 +29,7 @@ struct Metrics {
   std::uint64_t released = 0;
   std::uint64_t lost = 0;
   std::uint64_t jeopardies = 0;
+  std::uint64_t events_dropped = 0;  ///< that the observer was too slow for
   std::uint64_t undone = 0;
   std::uint64_t local_passes = 0;  ///< hand-offs between threads without asking the store
   std::uint64_t store_claims = 0;  ///< claims that went to the store

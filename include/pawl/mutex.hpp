@@ -44,7 +44,7 @@ class Mutex {
   }
   template <class Clock, class D>
   bool try_lock_until(const std::chrono::time_point<Clock, D>& when) {
-    return lock_within(saturated(when - Clock::now()));
+    return lock_within(saturated_until(when));
   }
   /// Never throws and does not wait; what could not be done goes to the observer.
   void unlock() noexcept;

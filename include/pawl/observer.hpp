@@ -21,6 +21,11 @@ enum class EventType : std::uint8_t {
   undone,        ///< a request of unknown outcome has been undone at the store
   unfinished,    ///< something sent without waiting could not be done; the message says what
   reconnecting,  ///< the connection to the store is gone; pawl tries again
+  dropped,       ///< the observer is too slow: 20,000 events waited for it, and later ones were dropped
+  /// Another kind of lock of that name is in use, and the two do not exclude each other: Mutex("a") and SharedMutex("a"),
+  /// say. Once for each lock of a client. Found by a look at the store after a grant, where there is an observer: for ten
+  /// grants at once, and for one more each second.
+  other_kind,
 };
 
 std::string_view to_string(EventType) noexcept;

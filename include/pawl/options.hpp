@@ -24,6 +24,13 @@ Duration saturated(const std::chrono::duration<Rep, Period>& wait) {
   return std::chrono::ceil<Duration>(wait);
 }
 
+/// How long it is until then; the ends of time may be further away than any duration.
+template <class Clock, class D>
+Duration saturated_until(const std::chrono::time_point<Clock, D>& when) {
+  using Wide = std::chrono::duration<long double, std::nano>;
+  return saturated(Wide(when.time_since_epoch()) - Wide(Clock::now().time_since_epoch()));
+}
+
 struct Event;
 
 /// One acquisition. Unset fields fall back to LockOptions, then to ClientOptions, then to the defaults.
@@ -87,7 +94,8 @@ struct ClientOptions {
   /// Asked for every connection (of ZooKeeper: every session), instead of what the URL says: for passwords that change.
   /// Called on a thread of pawl's; may block, must not throw.
   std::function<Result<Credentials>()> credentials = {};
-  /// Called for every event, on pawl's notifier thread, one at a time. Must not block, must not throw.
+  /// Called for every event, one at a time, on a thread that all observers of the process share. Should not block, must not
+  /// throw. A slow one delays observers only, and misses events when 20,000 wait for it: see EventType::dropped.
   std::function<void(const Event&)> observer = {};
 };
 

@@ -46,7 +46,7 @@ class SharedMutex {
   }
   template <class Clock, class D>
   bool try_lock_until(const std::chrono::time_point<Clock, D>& when) {
-    return lock_within(saturated(when - Clock::now()), Mode::exclusive);
+    return lock_within(saturated_until(when), Mode::exclusive);
   }
   void unlock() noexcept;
 
@@ -58,7 +58,7 @@ class SharedMutex {
   }
   template <class Clock, class D>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, D>& when) {
-    return lock_within(saturated(when - Clock::now()), Mode::shared);
+    return lock_within(saturated_until(when), Mode::shared);
   }
   void unlock_shared() noexcept;
 

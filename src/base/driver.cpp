@@ -1,13 +1,13 @@
 #include "base/driver.hpp"
 
-#include "base/log.hpp"
+#include "base/escaped.hpp"
 #include "base/threads.hpp"
 
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <exception>
-#include <string>
+#include <utility>
 
 namespace pawl::base {
 
@@ -22,10 +22,8 @@ template <class Step>
 bool guarded(Step step) noexcept {
   try {
     return static_cast<bool>(step());
-  } catch (const std::exception& error) {
-    log(Level::error, std::string("a handler threw: ") + error.what());
   } catch (...) {
-    log(Level::error, "a handler threw something that is no exception");
+    report_escaped("a handler");
   }
   return true;
 }
@@ -41,7 +39,7 @@ bool Driver::poll_one() noexcept {
   return guarded([this] { return io_.poll_one(); });
 }
 
-Driver::Driver() {
+Driver::Driver() : normal_nice_(this_thread_nice()) {  // the background thread inherits it
   thread_ = start_thread("pawl-io", [this] { background(); });
 }
 
@@ -57,11 +55,14 @@ void Driver::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+bool Driver::may_drive() const { return !this_thread_is_weak(normal_nice_); }
+
 void Driver::wait(Caller& me) {
   Lock lock(mutex_);
+  me.may_drive_ = may_drive();
   while (!me.done_) {
-    if (!taken_) return drive(lock, me.done_);
-    if (background_drives_ && !background_must_leave_) {
+    if (!taken_ && me.may_drive_) return drive(lock, me.done_);
+    if (background_drives_ && !background_must_leave_ && me.may_drive_) {
       ask_background_to_leave(lock);
       continue;
     }
@@ -85,7 +86,7 @@ void Driver::finish(Caller& caller) {
 }
 
 bool Driver::sit_down() {
-  if (this_thread_drives) return false;
+  if (this_thread_drives || !may_drive()) return false;
   const Lock lock(mutex_);
   if (taken_) return false;
   taken_ = true;
@@ -108,6 +109,20 @@ void Driver::poll() {
   }
 }
 
+void Driver::post(std::function<void()> work) {
+  ++posted_;
+  boost::asio::post(io_, [this, work = std::move(work)] {
+    ++ran_;
+    work();
+  });
+}
+
+// Whoever sat here when it was posted may have left without a look at it.
+void Driver::run_posted() {
+  for (const std::uint64_t posted = posted_; ran_ < posted && poll_one();) {
+  }
+}
+
 void Driver::help() {
   if (!sit_down()) return;
   poll();
@@ -116,10 +131,18 @@ void Driver::help() {
 
 bool Driver::run_here(const std::function<bool()>& work) {
   if (!sit_down()) return false;
-  const bool left_something = guarded(work);
+  run_posted();
+  bool must_poll = true;
+  std::exception_ptr error;
+  try {
+    must_poll = work();
+  } catch (...) {
+    error = std::current_exception();
+  }
   // Whoever only comes for a moment, again and again, keeps the background away: timers and news are theirs to see to.
-  if (left_something || must_poll_) poll();
+  if (must_poll || must_poll_) poll();
   stand_up();
+  if (error) rethrow_escaped(error);
   return true;
 }
 
@@ -138,9 +161,11 @@ void Driver::drive(Lock& lock, const bool& until) {
 }
 
 void Driver::leave_seat() {
-  if (!followers_.empty()) {
-    Caller* next = followers_.front();
-    followers_.pop_front();
+  const auto found =
+      std::find_if(followers_.begin(), followers_.end(), [](const Caller* one) { return one->may_drive_; });
+  if (found != followers_.end()) {
+    Caller* next = *found;
+    followers_.erase(found);
     next->promoted_ = true;
     taken_ = true;
     next->wake_.notify_one();

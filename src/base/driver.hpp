@@ -23,6 +23,9 @@ namespace pawl::base {
 /// |            |                                     | sits down                                  |
 /// | caller     | waits as a follower                 | its driver wakes it                        |
 /// | background | asks it to leave, is promoted       | as with empty                              |
+///
+/// A caller that the kernel runs later than other threads (SCHED_IDLE, or nicer than the background thread) never drives:
+/// renewals of all would wait for it. It waits as a follower, and the background drives.
 class Driver {
  public:
   Driver();
@@ -40,14 +43,17 @@ class Driver {
     std::condition_variable wake_;
     bool done_ = false;
     bool promoted_ = false;
+    bool may_drive_ = true;
   };
   void wait(Caller& me);
   void finish(Caller& caller);
 
+  /// Posts `work`; no run_here() that is called later runs before it.
+  void post(std::function<void()> work);
   /// Runs what is ready, if the seat is empty; otherwise its driver will.
   void help();
   /// Runs `work` here, if the seat is empty, and what is ready then, if it says that it has left something to do.
-  /// False: the seat is taken.
+  /// False: the seat is taken. Throws what `work` throws.
   bool run_here(const std::function<bool()>& work);
 
   /// Ends the background thread; nothing runs afterwards.
@@ -55,9 +61,11 @@ class Driver {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  bool may_drive() const;
   bool run_one() noexcept;
   bool poll_one() noexcept;
   void poll();
+  void run_posted();
   bool sit_down();
   void stand_up();
   void drive(Lock& lock, const bool& until);
@@ -70,6 +78,9 @@ class Driver {
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io_.get_executor()};
 
+  std::atomic<std::uint64_t> posted_{0};
+  std::uint64_t ran_ = 0;  // of those; by whoever sits in the seat
+
   std::mutex mutex_;  // guards all below
   std::condition_variable background_wake_;
   std::list<Caller*> followers_;
@@ -80,6 +91,7 @@ class Driver {
   bool stop_ = false;
   std::uint64_t seatings_ = 0;
   std::atomic<bool> must_poll_{false};
+  const int normal_nice_;
   std::thread thread_;
 };
 

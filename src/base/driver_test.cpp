@@ -1,10 +1,15 @@
 #include "base/driver.hpp"
 
 #include "base/log.hpp"
+#include "base/threads.hpp"
 
 #include "tests/support/threads.hpp"
 
 #include <gtest/gtest.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
 
 #include <boost/asio/post.hpp>
 
@@ -50,6 +55,7 @@ class DriverTest : public testing::Test {
     });
   }
 
+  const std::vector<test::ThreadSeen> others_ = test::threads_seen();  // before it starts its own
   Driver driver_;
 };
 
@@ -132,6 +138,88 @@ TEST_F(DriverTest, WhatWorkRunHereLeavesToDoIsDoneBeforeItReturns) {
   EXPECT_TRUE(ran);
   EXPECT_TRUE(done);
 }
+
+TEST_F(DriverTest, WhatWorkRunHereThrowsIsItsCallersAndTheSeatIsFreeAfterwards) {
+  const bool threw = eventually([&] {
+    call([] {});
+    try {
+      driver_.run_here([]() -> bool { throw std::runtime_error("oh"); });
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  });
+  EXPECT_TRUE(threw);
+  EXPECT_FALSE(Driver::driving());
+  call([] {});
+}
+
+// Callers that the kernel runs after all others.
+
+constexpr int weakest_nice = 19;
+
+/// Makes the thread that it is in wait for the others.
+struct Weaken {
+  std::function<void()> now;
+  bool by_nice = false;
+};
+class WeakCallers : public DriverTest, public testing::WithParamInterface<Weaken> {
+ protected:
+  void SetUp() override {
+    if (GetParam().by_nice && this_thread_nice() >= weakest_nice) GTEST_SKIP() << "nobody can be nicer than this test";
+  }
+  std::atomic<bool> left_ = false;
+};
+
+TEST_P(WeakCallers, NeverDrive) {
+  std::thread weak([&] {
+    GetParam().now();
+    std::thread::id served_by;
+    call([&] { served_by = std::this_thread::get_id(); });
+    EXPECT_NE(served_by, std::this_thread::get_id());
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_FALSE(driver_.run_here([] { return false; }));
+      driver_.help();
+    }
+  });
+  weak.join();
+}
+
+TEST_P(WeakCallers, AreNotPromoted) {
+  std::atomic<bool> waits = false;
+  std::thread::id served_by;
+  std::thread weak;
+  std::thread::id weak_id;
+  call([&] {  // we drive
+    weak = std::thread([&] {
+      GetParam().now();
+      weak_id = std::this_thread::get_id();
+      Driver::Caller caller;
+      waits = true;
+      // Served only when we have left the seat.
+      repeat_until([&] { return left_.load(); },
+                   [&] {
+                     served_by = std::this_thread::get_id();
+                     driver_.finish(caller);
+                   });
+      driver_.wait(caller);
+    });
+    ASSERT_TRUE(eventually([&] { return waits.load(); }));
+  });
+  left_ = true;
+  weak.join();
+  EXPECT_NE(served_by, weak_id);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Both, WeakCallers,
+    testing::Values(Weaken{.now =
+                               [] {
+                                 const sched_param none{};
+                                 ASSERT_EQ(::pthread_setschedparam(pthread_self(), SCHED_IDLE, &none), 0);
+                               }},
+                    Weaken{.now = [] { ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, this_thread_nice() + 1), 0); },
+                           .by_nice = true}));
 
 // The seat is a caller's.
 
@@ -230,11 +318,10 @@ TEST_F(DriverTest, HelpInsideADriverIsNothing) {
 }
 
 TEST_F(DriverTest, ACallerThatSleepsForLongDoesNotKeepTheBackgroundAwake) {
-  const auto background = [] {
-    const auto ours = test::threads_named("pawl-io");
-    return ours.empty() ? test::ThreadSeen{} : ours.front();
-  }();
-  ASSERT_FALSE(background.id.empty());
+  const auto ours = test::threads_besides(others_);
+  ASSERT_EQ(ours.size(), 1u);
+  const test::ThreadSeen background = ours.front();
+  ASSERT_EQ(background.name, "pawl-io");
   std::atomic<bool> driving = false;
   std::thread::id caller_id;
   Driver::Caller caller;

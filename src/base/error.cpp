@@ -46,6 +46,7 @@ std::string_view to_string(Errc code) noexcept {
     case Errc::unsupported: return "unsupported";
     case Errc::invalid_argument: return "invalid_argument";
     case Errc::permission_denied: return "permission_denied";
+    case Errc::other_store: return "other_store";
   }
   return "unknown";
 }

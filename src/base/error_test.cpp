@@ -26,7 +26,8 @@ constexpr Errc all_codes[] = {Errc::busy,
                               Errc::would_deadlock,
                               Errc::unsupported,
                               Errc::invalid_argument,
-                              Errc::permission_denied};
+                              Errc::permission_denied,
+                              Errc::other_store};
 
 TEST(ErrcNames, EveryCodeHasAnotherName) {
   std::set<std::string_view> names;

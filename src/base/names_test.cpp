@@ -41,7 +41,7 @@ TEST(Names, HoldStates) {
 
 TEST(Names, EveryEventHasAnotherName) {
   std::set<std::string_view> names;
-  const int count = static_cast<int>(EventType::reconnecting) + 1;
+  const int count = static_cast<int>(EventType::other_kind) + 1;
   for (int type = 0; type < count; ++type) names.insert(to_string(static_cast<EventType>(type)));
   EXPECT_EQ(names.size(), static_cast<std::size_t>(count));
   EXPECT_FALSE(names.contains("unknown"));

@@ -1,53 +1,48 @@
 #pragma once
 
+#include "base/alarms.hpp"
+#include "base/call_queue.hpp"
 #include "base/clock.hpp"
 #include "base/runtime.hpp"
 
-#include <deque>
+#include <cstdint>
 #include <functional>
-#include <map>
-#include <mutex>
-#include <thread>
 
 namespace pawl::base {
 
-/// The thread that calls users back: events, and the loss of a hold at its deadline. It never waits for the executor,
-/// so a deadline is told even when nobody drives.
+/// The threads that tell users something, beside the executor:
+///
+/// | thread   | runs                                             | waits for                    |
+/// |----------|--------------------------------------------------|------------------------------|
+/// | alarms   | deadlines: a hold is marked as lost              | nothing                      |
+/// | notify   | callbacks: lost(), release_requested(), handlers | callbacks before it          |
+/// | observe  | observers; only where there is one               | observers before it          |
+///
+/// None of them ever runs work of the executor, so none waits for a disk.
 class Notifier {
  public:
+  /// Throws std::system_error where there is no descriptor or thread left.
   explicit Notifier(Clock& clock = boot_clock());
-  ~Notifier();
+  ~Notifier() { stop(); }
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  void call(std::function<void()> function);
-  Runtime::AlarmId set_alarm(Time at, std::function<void()> function);
-  void cancel_alarm(Runtime::AlarmId id);
+  void call(std::function<void()> function) { calls_.call(std::move(function)); }
+  /// Before the first observe(). Throws std::system_error.
+  void expect_observers() { observers_.start(); }
+  void observe(std::function<void()> function) { observers_.call(std::move(function)); }
+  Runtime::AlarmId set_alarm(Time at, std::function<void()> function) { return alarms_.set(at, std::move(function)); }
+  void cancel_alarm(Runtime::AlarmId id) { alarms_.cancel(id); }
   /// Returns when everything has been called that is due by now. How many calls that were.
   std::uint64_t settle();
-  /// True on this thread.
-  bool here() const;
+  /// True on these threads.
+  bool here() const { return calls_.here() || observers_.here() || alarms_.here(); }
   void stop();
 
  private:
-  using Alarms = std::map<std::pair<Time, Runtime::AlarmId>, std::function<void()>>;
-  void run();
-  bool take_due(std::function<void()>& out);
-  void wake();
-  void sleep_until_something_is_due();
-
-  Clock& clock_;
-  const int timer_;   // timerfd on CLOCK_BOOTTIME
-  const int event_;   // eventfd
-  std::mutex mutex_;  // guards all below
-  std::deque<std::function<void()>> calls_;
+  CallQueue observers_{"pawl-observe"};
+  CallQueue calls_{"pawl-notify"};
   Alarms alarms_;
-  std::map<Runtime::AlarmId, Time> alarm_times_;
-  Runtime::AlarmId last_id_ = 0;
-  Time armed_ = Time::max();
-  std::uint64_t called_ = 0;
-  bool stop_ = false;
-  std::thread thread_;
 };
 
 }  // namespace pawl::base

@@ -14,6 +14,8 @@ std::string_view to_string(EventType type) noexcept {
     case EventType::undone: return "undone";
     case EventType::unfinished: return "unfinished";
     case EventType::reconnecting: return "reconnecting";
+    case EventType::dropped: return "dropped";
+    case EventType::other_kind: return "other_kind";
   }
   return "unknown";
 }

@@ -1,6 +1,8 @@
 #include "base/real_runtime.hpp"
 
 #include "base/boot_clock.hpp"
+#include "base/escaped.hpp"
+#include "base/registrations.hpp"
 #include "base/threads.hpp"
 #include "base/wakeup.hpp"
 
@@ -22,10 +24,25 @@ namespace {
 
 std::mutex process_wide_mutex;
 
+asio::io_context& with_reactor(asio::io_context& io) {
+  take_refused_registration();
+  const asio::posix::stream_descriptor first(io);  // which makes the reactor
+  const int refused = take_refused_registration();
+  if (refused != 0) throw std::system_error(refused, std::generic_category(), "epoll_ctl");
+  return io;
+}
+
 }  // namespace
 
 RealRuntime::RealRuntime(Clock& clock)
-    : clock_(clock), generation_(fork_generation()), notifier_(clock), timer_(driver_.io(), make_boot_timer()) {
+    : clock_(clock), generation_(fork_generation()), notifier_(clock), timer_(with_reactor(driver_.io())) {
+  const int timer = make_boot_timer();
+  boost::system::error_code refused;
+  timer_.assign(timer, refused);
+  if (refused) {
+    ::close(timer);
+    throw std::system_error(refused, "a timer");
+  }
   asio::post(driver_.io(), [this] { wait_for_timer(); });
 }
 
@@ -68,8 +85,9 @@ std::uint64_t RealRuntime::random() {
 }
 
 void RealRuntime::send(std::function<void()> work) {
-  asio::post(driver_.io(), std::move(work));
-  driver_.help();
+  driver_.post(std::move(work));
+  // What is ready there may block on a disk, and the next loss would wait for it: leave it to the driver.
+  if (!notifier_.here()) driver_.help();
 }
 
 bool RealRuntime::may_block() const { return !Driver::driving() && !notifier_.here(); }
@@ -78,9 +96,8 @@ bool RealRuntime::run_here(const std::function<void()>& work, Afterwards afterwa
   if (!may_block()) return false;
   return driver_.run_here([&] {
     const std::uint64_t before = spawned_;
-    will_run_ready_ = true;  // below
-    work();
-    run_ready();
+    will_run_ready_ = false;  // one that is on its way finds nothing to do
+    wake_together(work);
     return spawned_ != before && afterwards == Afterwards::leaves;
   });
 }
@@ -96,20 +113,26 @@ bool RealRuntime::wait_here(const std::function<bool(const Done&)>& work) {
 
 bool RealRuntime::inert() const { return ending_ || fork_generation() != generation_; }
 
-awaitable<void> RealRuntime::offload(std::function<void()> work) {
+awaitable<void> RealRuntime::offload(std::string lane, std::function<void()> work) {
   // Shared with the thread: the coroutine may be dropped while the work goes on.
   struct Job {
     explicit Job(Runtime& runtime) : done(runtime) {}
     std::function<void()> work;
+    std::exception_ptr error;
     Wakeup done;
   };
   auto job = std::make_shared<Job>(*this);
   job->work = std::move(work);
-  pool_.submit([this, job] {
-    job->work();
+  pool_.submit(lane, [this, job] {
+    try {
+      job->work();
+    } catch (...) {
+      job->error = std::current_exception();
+    }
     asio::post(driver_.io(), [job] { job->done.notify(); });
   });
   co_await job->done.wait(Time::max());
+  if (job->error) std::rethrow_exception(job->error);
 }
 
 // Not posted one by one: Asio asks the kernel for news between any two handlers.
@@ -208,7 +231,7 @@ void RealRuntime::run_to_end(awaitable<void> task) {
     run_ready();
   });
   driver_.wait(me);
-  if (error) std::rethrow_exception(error);
+  if (error) rethrow_escaped(error);
 }
 
 }  // namespace pawl::base

@@ -16,7 +16,8 @@
 
 namespace pawl::base {
 
-/// The runtime on a real machine: an io_context, timers on CLOCK_BOOTTIME, and two threads (background driver, notifier).
+/// The runtime on a real machine: an io_context, timers on CLOCK_BOOTTIME, and three threads (background driver, alarms,
+/// callbacks); a fourth one where there are observers.
 /// Limit: must not be destroyed on one of its own threads.
 class RealRuntime final : public Runtime {
  public:
@@ -37,8 +38,10 @@ class RealRuntime final : public Runtime {
   bool may_block() const override;
   bool run_here(const std::function<void()>& work, Afterwards afterwards) override;
   bool wait_here(const std::function<bool(const Done&)>& work) override;
-  awaitable<void> offload(std::function<void()> work) override;
+  awaitable<void> offload(std::string lane, std::function<void()> work) override;
   void notify(std::function<void()> call) override { notifier_.call(std::move(call)); }
+  void observe(std::function<void()> call) override { notifier_.observe(std::move(call)); }
+  void expect_observers() override { notifier_.expect_observers(); }
   AlarmId set_alarm(Time at, std::function<void()> call) override { return notifier_.set_alarm(at, std::move(call)); }
   void cancel_alarm(AlarmId id) override { notifier_.cancel_alarm(id); }
   bool inert() const override;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -52,14 +53,16 @@ awaitable<Result<int>> count_up(Runtime& runtime, int& unguarded, int& inside, i
 awaitable<Result<std::thread::id>> offload_to(Runtime& runtime, std::thread::id& back) {
   std::thread::id where;
   const std::function<void()> work = [&where] { where = std::this_thread::get_id(); };
-  co_await runtime.offload(work);
+  const std::string lane = "test";
+  co_await runtime.offload(lane, work);
   back = std::this_thread::get_id();
   co_return where;
 }
 
 awaitable<Result<int>> offload_slowly(Runtime& runtime, std::shared_future<void> until) {
   const std::function<void()> work = [until] { until.wait(); };
-  co_await runtime.offload(work);
+  const std::string lane = "test";
+  co_await runtime.offload(lane, work);
   co_return 1;
 }
 
@@ -70,7 +73,8 @@ awaitable<void> wait_for_ever(std::shared_ptr<int> guest, Runtime& runtime) {
 }
 
 awaitable<void> offload_for_ever(std::shared_ptr<int> guest, Runtime& runtime, std::function<void()> work) {
-  co_await runtime.offload(work);
+  const std::string lane = "test";
+  co_await runtime.offload(lane, work);
   ++*guest;
 }
 
@@ -85,7 +89,11 @@ class RealRuntimeTest : public testing::Test {
     });
     ASSERT_EQ(done.get_future().wait_for(hang), std::future_status::ready);
   }
+  /// Only a caller that waits makes it.
+  void make_the_background_leave() { EXPECT_TRUE(runtime_.block_on(answer(0))); }
+  std::vector<test::ThreadSeen> its_threads() const { return test::threads_besides(others_); }
 
+  const std::vector<test::ThreadSeen> others_ = test::threads_seen();  // before it starts its own
   RealRuntime runtime_;
 };
 
@@ -164,6 +172,28 @@ TEST_F(RealRuntimeTest, WhatIsSentKeepsItsOrder) {
   });
 }
 
+// Another thread sat in the driver's seat when it was sent, and left without a look at it.
+TEST_F(RealRuntimeTest, WhatWasSentComesBeforeWhatIsRunHereLater) {
+  for (int round = 0; round < 100; ++round) {
+    std::promise<void> sits, sent;
+    std::thread other([&] {
+      const auto sit = [&] {
+        sits.set_value();
+        sent.get_future().wait();
+      };
+      while (!runtime_.run_here(sit, Runtime::Afterwards::leaves)) make_the_background_leave();
+    });
+    sits.get_future().wait();
+    std::atomic<bool> ran = false;
+    runtime_.send([&] { ran = true; });
+    sent.set_value();
+    bool before = false;
+    while (!runtime_.run_here([&] { before = ran; }, Runtime::Afterwards::leaves)) make_the_background_leave();
+    EXPECT_TRUE(before) << round;
+    other.join();
+  }
+}
+
 TEST_F(RealRuntimeTest, ASleepIsNeverShort) {
   for (const Duration pause : {Duration(1us), Duration(1ms), Duration(7ms)}) {
     const Time before = runtime_.now();
@@ -189,6 +219,19 @@ TEST_F(RealRuntimeTest, AnAlarmFiresThoughTheExecutorIsStuck) {
   const auto waits = rung.get_future().share();
   runtime_.set_alarm(runtime_.now() + 5ms, [&] { rung.set_value(); });
   on_executor([&] { EXPECT_EQ(waits.wait_for(hang), std::future_status::ready); });
+}
+
+// Whatever runs there may block on a disk, and the next loss would wait for it.
+TEST_F(RealRuntimeTest, WhatACallbackSendsIsNotRunOnTheThreadOfTheCallback) {
+  for (int round = 0; round < 500; ++round) {
+    ASSERT_TRUE(runtime_.block_on(answer(round)));  // nobody drives for a moment
+    std::promise<bool> same;
+    runtime_.notify([&] {
+      runtime_.send(
+          [&, callbacks = std::this_thread::get_id()] { same.set_value(std::this_thread::get_id() == callbacks); });
+    });
+    ASSERT_FALSE(same.get_future().get()) << "in round " << round;
+  }
 }
 
 TEST_F(RealRuntimeTest, ACancelledAlarmNeverFires) {
@@ -222,9 +265,9 @@ TEST_F(RealRuntimeTest, TheExecutorGoesOnWhileWorkIsOffloaded) {
 TEST_F(RealRuntimeTest, ItsThreadsAreDeafToAllSignals) {
   std::thread::id back;
   ASSERT_TRUE(runtime_.block_on(offload_to(runtime_, back)));
-  runtime_.notify([] {});
+  runtime_.expect_observers();
   std::set<std::string> names;
-  for (const test::ThreadSeen& thread : test::threads_named("pawl-")) {
+  for (const test::ThreadSeen& thread : its_threads()) {
     names.insert(thread.name);
     const std::uint64_t blocked = std::stoull(test::thread_status(thread, "SigBlk"), nullptr, 16);
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
@@ -232,7 +275,7 @@ TEST_F(RealRuntimeTest, ItsThreadsAreDeafToAllSignals) {
       EXPECT_TRUE((blocked >> (signal - 1)) & 1) << thread.name << " hears signal " << signal;
     }
   }
-  EXPECT_EQ(names, (std::set<std::string>{"pawl-io", "pawl-notify", "pawl-offload"}));
+  EXPECT_EQ(names, (std::set<std::string>{"pawl-alarms", "pawl-io", "pawl-notify", "pawl-observe", "pawl-offload"}));
 }
 
 TEST_F(RealRuntimeTest, ChanceDoesNotRepeat) {
@@ -244,10 +287,11 @@ TEST_F(RealRuntimeTest, ChanceDoesNotRepeat) {
 TEST_F(RealRuntimeTest, IdleThreadsSleep) {
   ASSERT_TRUE(runtime_.block_on(answer(1)));
   std::this_thread::sleep_for(50ms);  // to see that something does not happen
+  const std::vector<test::ThreadSeen> threads = its_threads();
   std::uint64_t before = 0, after = 0;
-  for (const auto& thread : test::threads_named("pawl-")) before += test::times_slept(thread);
+  for (const auto& thread : threads) before += test::times_slept(thread);
   std::this_thread::sleep_for(200ms);
-  for (const auto& thread : test::threads_named("pawl-")) after += test::times_slept(thread);
+  for (const auto& thread : threads) after += test::times_slept(thread);
   EXPECT_LE(after - before, 40u);
 }
 
@@ -273,6 +317,49 @@ TEST_F(RealRuntimeTest, AWaitWithoutACoroutineEndsWhenItsTimeIsOver) {
   };
   ASSERT_TRUE(wait_here(runtime_, wait)) << "the executor is never free";
   EXPECT_TRUE(woken);
+}
+
+TEST_F(RealRuntimeTest, AfterWorkThatThrewHereEverybodyGoesOn) {
+  const bool threw = eventually([&] {
+    try {
+      runtime_.run_here([] { throw std::runtime_error("oh"); }, Runtime::Afterwards::leaves);
+      make_the_background_leave();
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  });
+  ASSERT_TRUE(threw);
+  // Nobody blocks on anything, so only those who were told to go on do.
+  std::promise<void> woken;
+  spawn(runtime_, [](Runtime& runtime, std::promise<void>& then) -> awaitable<void> {
+    co_await sleep_for(runtime, 1ms);
+    then.set_value();
+  }(runtime_, woken));
+  EXPECT_EQ(woken.get_future().wait_for(hang), std::future_status::ready);
+}
+
+using RealRuntimeDeathTest = RealRuntimeTest;
+
+TEST_F(RealRuntimeDeathTest, OutOfMemoryEndsTheProcessWithASentence) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto dies = testing::KilledBySignal(SIGABRT);
+  const auto wait = [] { std::promise<void>().get_future().wait_for(hang); };
+  EXPECT_EXIT(({
+                runtime_.send([] { throw std::bad_alloc(); });
+                wait();
+              }),
+              dies, "out of memory");
+  EXPECT_EXIT((void)runtime_.block_on([]() -> awaitable<Result<int>> {
+    throw std::bad_alloc();
+    co_return 1;
+  }()),
+              dies, "out of memory");
+  EXPECT_EXIT(({
+                runtime_.set_alarm(runtime_.now(), [] { throw std::bad_alloc(); });
+                wait();
+              }),
+              dies, "out of memory");
 }
 
 TEST_F(RealRuntimeTest, NothingIsWaitedForWhereNothingWasBegun) {

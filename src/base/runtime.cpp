@@ -1,6 +1,6 @@
 #include "base/runtime.hpp"
 
-#include "base/log.hpp"
+#include "base/escaped.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -56,10 +56,8 @@ void spawn(Runtime& runtime, awaitable<void> task) {
     if (!error) return;
     try {
       std::rethrow_exception(error);
-    } catch (const std::exception& what) {
-      log(Level::error, std::string("a background task ended with an exception: ") + what.what());
     } catch (...) {
-      log(Level::error, "a background task ended with an unknown exception");
+      report_escaped("a background task");
     }
   });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/escaped.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace pawl::base {
@@ -92,25 +94,32 @@ class Runtime {
   /// Runs `work` on the executor soon, and lends this thread for it if nobody drives.
   virtual void send(std::function<void()> work) = 0;
   /// Runs `work` on this thread, which is the executor for as long as that takes: no coroutine, no queue, no kernel.
-  /// False: the executor is in use elsewhere, or this is a simulation; nothing was run.
+  /// False: the executor is in use elsewhere, or this is a simulation; nothing was run. Throws what `work` throws.
   enum class Afterwards { leaves, may_wait };  ///< may_wait: this thread will block_on() what `work` has begun
   virtual bool run_here(const std::function<void()>& work, Afterwards afterwards) = 0;
   /// As run_here(). Where `work` says that it has begun something, this thread waits until the function that it was given
   /// is called, on the executor: a wait without a coroutine.
   using Done = std::function<void()>;
   virtual bool wait_here(const std::function<bool(const Done&)>& work) = 0;
-  /// Waits for the coroutine's result. `would_deadlock` inside the runtime itself and in simulation.
+  /// Waits for the coroutine's result. `overloaded` where the system refuses something; `would_deadlock` inside the runtime itself and in simulation.
   template <class T>
   Result<T> block_on(awaitable<Result<T>> work);
   /// False where block_on would answer would_deadlock.
   virtual bool may_block() const = 0;
 
-  /// Runs a call that may block (fsync, DNS) on a thread of its own; inline in simulation. It must not throw.
-  virtual awaitable<void> offload(std::function<void()> work) = 0;
+  /// Runs a call that may block (fsync, DNS) on another thread; inline in simulation. `lane` names what it can hang on (a
+  /// folder, a server): calls of one lane may wait for each other, and for no other lane. Throws what `work` throws, and
+  /// std::system_error where no thread can be started: then `work` is not run.
+  virtual awaitable<void> offload(std::string lane, std::function<void()> work) = 0;
 
   /// Runs user code: never on the executor, one call at a time, in order.
   virtual void notify(std::function<void()> call) = 0;
-  /// The same at a point in time, whether or not the executor is being driven. The id is never 0.
+  /// The same for observers, behind each other only: one that is slow delays nothing that is notified.
+  virtual void observe(std::function<void()> call) = 0;
+  /// Before the first observe(). Throws std::system_error where no thread can be started.
+  virtual void expect_observers() {}
+  /// Runs code of ours that does not block at a point in time, whatever the executor and users' code do. The id is
+  /// never 0.
   using AlarmId = std::uint64_t;
   virtual AlarmId set_alarm(Time at, std::function<void()> call) = 0;
   virtual void cancel_alarm(AlarmId id) = 0;
@@ -146,13 +155,18 @@ class Runtime {
   friend void spawn(Runtime& runtime, awaitable<void> task);
 };
 
-/// Starts a coroutine of its own. An exception that escapes it is a bug: it is logged, and the task is over.
+/// Starts a coroutine of its own. An exception that escapes it is a bug: it is logged, and the task is over; out of memory
+/// ends the process.
 void spawn(Runtime& runtime, awaitable<void> task);
 
 template <class T>
 awaitable<void> store_result(awaitable<Result<T>> work, std::optional<Result<T>>& out) {
-  Result<T> result = co_await std::move(work);
-  out.emplace(std::move(result));
+  try {
+    Result<T> result = co_await std::move(work);
+    out.emplace(std::move(result));
+  } catch (...) {
+    out.emplace(refused_by_system());
+  }
 }
 
 template <class T>

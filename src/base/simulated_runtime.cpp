@@ -40,7 +40,7 @@ std::uint64_t SimProcess::random() { return world_.random(); }
 
 void SimProcess::send(std::function<void()> work) { asio::post(io_, std::move(work)); }
 
-awaitable<void> SimProcess::offload(std::function<void()> work) {
+awaitable<void> SimProcess::offload(std::string, std::function<void()> work) {
   work();
   co_return;
 }

@@ -30,8 +30,9 @@ class SimProcess final : public Runtime {
   bool may_block() const override { return false; }
   bool run_here(const std::function<void()>&, Afterwards) override { return false; }
   bool wait_here(const std::function<bool(const Done&)>&) override { return false; }
-  awaitable<void> offload(std::function<void()> work) override;
+  awaitable<void> offload(std::string lane, std::function<void()> work) override;
   void notify(std::function<void()> call) override { send(std::move(call)); }
+  void observe(std::function<void()> call) override { send(std::move(call)); }
   AlarmId set_alarm(Time at, std::function<void()> call) override;
   void cancel_alarm(AlarmId id) override;
   bool inert() const override { return crashed_; }

@@ -26,7 +26,8 @@ awaitable<void> keep_diary(Runtime& runtime, std::string name, Duration pause, i
 }
 
 awaitable<void> say_when_offloaded(Runtime& runtime, std::string& said) {
-  co_await runtime.offload([&said] { said += "work;"; });
+  const std::string lane = "test";
+  co_await runtime.offload(lane, [&said] { said += "work;"; });
   said += "back;";
 }
 

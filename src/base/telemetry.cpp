@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace pawl::base {
 
@@ -27,23 +29,52 @@ Histogram Latencies::snapshot() const {
   return histogram;
 }
 
-void Telemetry::report(Event event) {
-  if (!observer_) return;
-  // A copy of the function: the client may be gone when the notifier comes to it.
-  runtime_.notify([observer = observer_, event = std::move(event)] { observer(event); });
+/// An observer, and what waits for it.
+struct Telemetry::Observed {
+  explicit Observed(std::function<void(const Event&)> function) : observer(std::move(function)) {}
+
+  void tell(const Event& event) {
+    --waiting;
+    if (finished) return;
+    observer(event);
+    // Not for each of them: when half of the queue is told, it has caught up.
+    const std::uint64_t missed = waiting < most_waiting / 2 ? dropped.exchange(0) : 0;
+    if (missed == 0) return;
+    observer({.type = EventType::dropped,
+              .message = std::to_string(missed) + " events were dropped: the observer is too slow"});
+  }
+
+  const std::function<void(const Event&)> observer;
+  std::atomic<std::size_t> waiting = 0;
+  std::atomic<std::uint64_t> dropped = 0;  // since it was told last
+  std::atomic<bool> finished = false;
+};
+
+Telemetry::Telemetry(Runtime& runtime, std::function<void(const Event&)> observer)
+    : runtime_(runtime), observed_(observer ? std::make_shared<Observed>(std::move(observer)) : nullptr) {
+  if (observed_) runtime_.expect_observers();
 }
 
-awaitable<bool> Telemetry::tell_all(Time until) {
-  if (!observer_) co_return true;
-  // Three times behind all that is there: a lease that ends tells its holds, and those tell the observer.
-  constexpr int hops = 3;
-  const auto told = std::make_shared<Wakeup>(runtime_);
-  for (int hop = 0; hop < hops; ++hop) {
-    runtime_.notify([told, executor = runtime_.executor()] { asio::post(executor, [told] { told->notify(); }); });
-    const Woke why = co_await told->wait(until);
-    if (why == Woke::timed_out) co_return false;
+void Telemetry::report(Event event) {
+  if (!observed_ || observed_->finished) return;
+  if (observed_->waiting >= most_waiting && event.type != EventType::lost) {
+    tally(events_dropped);
+    tally(observed_->dropped);
+    return;
   }
-  co_return true;
+  ++observed_->waiting;
+  runtime_.observe([observed = observed_, event = std::move(event)] { observed->tell(event); });
+}
+
+awaitable<bool> Telemetry::finish(Time until) {
+  if (!observed_) co_return true;
+  const auto told = std::make_shared<Wakeup>(runtime_);
+  runtime_.observe([observed = observed_, told, executor = runtime_.executor()] {
+    observed->finished = true;  // here, behind every event that was reported before
+    asio::post(executor, [told] { told->notify(); });
+  });
+  const Woke why = co_await told->wait(until);
+  co_return why == Woke::notified;
 }
 
 Metrics Telemetry::snapshot() const {
@@ -56,6 +87,7 @@ Metrics Telemetry::snapshot() const {
   now.released = released;
   now.lost = lost;
   now.jeopardies = jeopardies;
+  now.events_dropped = events_dropped;
   now.undone = undone;
   now.local_passes = local_passes;
   now.store_claims = store_claims;

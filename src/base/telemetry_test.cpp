@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,6 +85,45 @@ TEST(TelemetryTest, AnEventOutlivesTheClient) {
   EXPECT_EQ(heard, (std::vector<std::string>{"last words"}));
 }
 
+TEST(TelemetryTest, AnObserverThatIsTooSlowMissesEventsButNoLossAndIsToldSo) {
+  SimWorld world{1};
+  std::vector<Event> heard;
+  Telemetry telemetry(world.add_process(), [&](const Event& event) { heard.push_back(event); });
+  constexpr std::size_t more = 7;
+  for (std::size_t i = 0; i < Telemetry::most_waiting + more; ++i) telemetry.report(named("granted"));
+  Event loss = named("lost");
+  loss.type = EventType::lost;
+  telemetry.report(loss);
+  world.run_for(0s);
+  EXPECT_EQ(telemetry.snapshot().events_dropped, more);
+  const auto count = [&](EventType type) {
+    return std::count_if(heard.begin(), heard.end(), [&](const Event& event) { return event.type == type; });
+  };
+  EXPECT_EQ(count(EventType::granted), static_cast<std::ptrdiff_t>(Telemetry::most_waiting));
+  EXPECT_EQ(count(EventType::lost), 1);
+  ASSERT_EQ(count(EventType::dropped), 1);
+  telemetry.report(named("again"));
+  world.run_for(0s);
+  EXPECT_EQ(heard.back().name, "again");
+  EXPECT_EQ(count(EventType::dropped), 1) << "told once";
+}
+
+TEST(TelemetryTest, AfterItsEndTheObserverIsNotCalled) {
+  SimWorld world{1};
+  SimProcess& process = world.add_process();
+  std::vector<std::string> heard;
+  Telemetry telemetry(process, [&](const Event& event) { heard.push_back(event.name); });
+  telemetry.report(named("before"));
+  std::optional<bool> finished;
+  const auto finish = [&]() -> awaitable<void> { finished = co_await telemetry.finish(Time::max()); };
+  spawn(process, finish());
+  world.run_for(0s);
+  EXPECT_EQ(finished, true);
+  telemetry.report(named("after"));
+  world.run_for(0s);
+  EXPECT_EQ(heard, (std::vector<std::string>{"before"}));
+}
+
 TEST(TelemetryTest, WithoutAnObserverNothingIsReported) {
   SimWorld world{1};
   SimProcess& process = world.add_process();
@@ -96,21 +137,31 @@ TEST(TelemetryTest, WithoutAnObserverNothingIsReported) {
 TEST(TelemetryTest, EveryCounterHasItsPlaceInTheSnapshot) {
   SimWorld world{1};
   Telemetry telemetry(world.add_process(), {});
-  Counter* counters[] = {
-      &telemetry.granted,          &telemetry.busy,           &telemetry.timed_out,    &telemetry.cancelled,
-      &telemetry.failed,           &telemetry.released,       &telemetry.lost,         &telemetry.jeopardies,
-      &telemetry.undone,           &telemetry.local_passes,   &telemetry.store_claims, &telemetry.renewals,
-      &telemetry.renewal_failures, &telemetry.sessions_opened};
+  Counter* counters[] = {&telemetry.granted,
+                         &telemetry.busy,
+                         &telemetry.timed_out,
+                         &telemetry.cancelled,
+                         &telemetry.failed,
+                         &telemetry.released,
+                         &telemetry.lost,
+                         &telemetry.jeopardies,
+                         &telemetry.undone,
+                         &telemetry.local_passes,
+                         &telemetry.store_claims,
+                         &telemetry.renewals,
+                         &telemetry.renewal_failures,
+                         &telemetry.sessions_opened,
+                         &telemetry.events_dropped};
   std::uint64_t value = 0;
   for (Counter* counter : counters) *counter = ++value;
   telemetry.wait.add(1us);
   telemetry.hold.add(1us);
   telemetry.hold.add(1us);
   const Metrics now = telemetry.snapshot();
-  const std::vector<std::uint64_t> seen = {now.granted,          now.busy,           now.timed_out,    now.cancelled,
-                                           now.failed,           now.released,       now.lost,         now.jeopardies,
-                                           now.undone,           now.local_passes,   now.store_claims, now.renewals,
-                                           now.renewal_failures, now.sessions_opened};
+  const std::vector<std::uint64_t> seen = {
+      now.granted,      now.busy,     now.timed_out,        now.cancelled,       now.failed,
+      now.released,     now.lost,     now.jeopardies,       now.undone,          now.local_passes,
+      now.store_claims, now.renewals, now.renewal_failures, now.sessions_opened, now.events_dropped};
   for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i + 1);
   EXPECT_EQ(now.wait.count, 1u);
   EXPECT_EQ(now.hold.count, 2u);

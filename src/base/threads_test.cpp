@@ -12,6 +12,7 @@
 #include <array>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 namespace pawl::base {
@@ -31,6 +32,19 @@ TEST(ThreadNumberTest, ANumberIsNeverUsedAgain) {
     thread.join();
   }
   EXPECT_EQ(numbers.size(), 101u);
+}
+
+TEST(StartThreadTest, WhereNoneIsLeftTheSignalsOfTheCallerStayAsTheyWere) {
+  sigset_t before, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  {
+    const test::NoMoreThreads scarce;
+    EXPECT_THROW(start_thread("pawl-test", [] {}), std::system_error);
+  }
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+  }
 }
 
 TEST(StartThreadTest, IsNamedAndDeafToAllSignals) {

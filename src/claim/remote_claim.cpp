@@ -1,11 +1,14 @@
 #include "claim/remote_claim.hpp"
 
 #include "base/planted.hpp"
+#include "store/answered.hpp"
 #include "store/rules.hpp"
 
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 #include <variant>
 
@@ -13,6 +16,7 @@ namespace pawl::claim {
 
 using base::Bug;
 using base::planted;
+using store::answered;
 using store::Notice;
 
 namespace {
@@ -36,10 +40,11 @@ RemoteClaim::RemoteClaim(std::shared_ptr<Context> context, std::shared_ptr<Keepe
       scheme_(scheme),
       wish_(std::move(wish)),
       listener_(&listener),
-      wakeup_(runtime_) {}
+      wakeup_(runtime_),
+      downgrade_answered_(runtime_) {}
 
 RemoteClaim::~RemoteClaim() {
-  if (resting_ && !runtime_.inert()) end();
+  if (session_ && !runtime_.inert()) end();
 }
 
 void RemoteClaim::start() {
@@ -50,8 +55,12 @@ void RemoteClaim::start() {
   bool granted = false;
   try {
     granted = !step_aside && granted_at_once();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception&) {
-    // Out of memory, most likely. It may be in the store's queue: the task asks again, by the same id.
+    // The system has refused something. It may be in the store's queue: the task asks again, by the same id.
+    resting_ = false;
+    if (!claim_) session_.reset();
   }
   if (!granted) base::spawn(runtime_, run(self, step_aside));
 }
@@ -71,7 +80,7 @@ bool RemoteClaim::granted_at_once() {
 }
 
 bool RemoteClaim::withdrawn_at_once() {
-  if (session_over()) return false;
+  if (session_over() || downgrades_under_way_ > 0) return false;
   const std::optional<Result<store::Withdrawn>> answer = scheme_.withdraw_now(*claim_, withdrawal());
   if (!answer || !judge(*answer)) return false;
   listener_ = nullptr;
@@ -103,9 +112,14 @@ void RemoteClaim::give_up() {
 void RemoteClaim::let_go(store::Ending ending, std::shared_ptr<Settlement> settlement) {
   const auto self = shared_from_this();
   ending_ = ending;
-  settlement_ = std::move(settlement);
+  if (settlement) report_release_to(std::move(settlement));
   if (state_ == State::held && withdrawn_at_once()) return;
   give_up();
+}
+
+void RemoteClaim::report_release_to(std::shared_ptr<Settlement> settlement) {
+  if (released_) return settlement->settle(*released_);
+  settlements_.push_back(std::move(settlement));
 }
 
 awaitable<Result<void>> RemoteClaim::downgrade(Deadline deadline) {
@@ -114,8 +128,11 @@ awaitable<Result<void>> RemoteClaim::downgrade(Deadline deadline) {
   bool unknown = false;
   for (;;) {
     if (state_ != State::held || session_over()) co_return Error{Errc::lost, "the hold was lost before"};
-    Result<void> done =
-        co_await scheme_.downgrade(*claim_, deadline.sooner(base::after(runtime_.now(), attempt_time())));
+    const Deadline attempt = deadline.sooner(base::after(runtime_.now(), attempt_time()));
+    ++downgrades_under_way_;
+    Result<void> done = co_await answered(scheme_.downgrade(*claim_, attempt));
+    --downgrades_under_way_;
+    downgrade_answered_.notify();
     if (done) {
       wish_.terms.mode = claim_->mode = Mode::shared;
       co_return done;
@@ -168,7 +185,6 @@ awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> s
 
 void RemoteClaim::begin(std::shared_ptr<Session> session) {
   session_ = std::move(session);
-  membership_ = session_->join(*this);
   store::Claim claim{runtime_.make_id<store::ClaimId>(), session_->id(), wish_.key};
   claim.lease = wish_.terms.lease;
   claim.lock_delay = wish_.terms.lock_delay;
@@ -179,10 +195,12 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   claim.may_queue = wish_.may_queue && runtime_.now() >= spin_until_;
   claim.label = wish_.label;
   claim_ = std::move(claim);
+  membership_ = session_->join(*this, claim_->id);
   state_ = State::asking;
   first_answer_.reset();
   pushed_.reset();
   unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = nothing_left_ = false;
+  released_.reset();
   scheme_.watch(claim_->id, make_waker());  // first watch, then ask: a release in between must not be missed
 }
 
@@ -197,7 +215,7 @@ awaitable<RemoteClaim::Outcome> RemoteClaim::ask() {
     if (!first_answer_) {
       nothing_left_ = false;
       const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
-      first_answer_ = co_await scheme_.claim(*claim_, deadline);
+      first_answer_ = co_await answered(scheme_.claim(*claim_, deadline));
     }
     const Result<store::ClaimState> answer = *std::exchange(first_answer_, std::nullopt);
     Duration pause{};
@@ -219,7 +237,8 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
   trouble_.clear();
   if (const auto* granted = std::get_if<store::Granted>(&*answer)) return grant(*granted);
   const auto& waiting = std::get<store::Waiting>(*answer);
-  holder_ = waiting.holder;
+  seen_ = waiting;
+  must_wait_ = true;
   if (!wish_.may_queue) {
     nothing_left_ = !unsettled_;
     fail(Error{Errc::busy, "somebody else holds it"});
@@ -232,6 +251,7 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
   }
   if (!std::exchange(told_waiting_, true)) context_->report(EventType::waiting, wish_.key);
   pause = waiting.look_again_in;
+  session_->wait_for_news(membership_, pause > Session::ask_for_news);
   return std::nullopt;
 }
 
@@ -261,6 +281,8 @@ RemoteClaim::Outcome RemoteClaim::grant(const store::Granted& granted) {
   // The store's word may be old by now, or be for a session that we have already given up.
   if (session_over()) return Outcome::ask_again;
   state_ = State::held;
+  token_ = granted.token;
+  session_->wait_for_news(membership_, false);
   if (listener_ != nullptr) listener_->claim_granted(granted, session_->validity());
   return Outcome::granted;
 }
@@ -274,7 +296,7 @@ awaitable<void> RemoteClaim::hold() {
     }
     if (std::exchange(label_changed_, false)) {
       const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
-      [[maybe_unused]] auto shown = co_await scheme_.relabel(*claim_, deadline);  // for people only
+      [[maybe_unused]] auto shown = co_await answered(scheme_.relabel(*claim_, deadline));  // for people only
       continue;
     }
     co_await wakeup_.wait(Time::max());
@@ -288,14 +310,16 @@ awaitable<void> RemoteClaim::hold() {
 awaitable<void> RemoteClaim::look() {
   must_look_ = false;
   const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
-  Result<store::Standing> standing = co_await scheme_.look(*claim_, deadline);
+  Result<store::Standing> standing = co_await answered(scheme_.look(*claim_, deadline));
   if (standing.code() == Errc::lost) session_->end();
   if (!standing) {
     must_look_ = true;  // the change number has moved on already: nobody will tell us again
     co_await wakeup_.wait(base::after(runtime_.now(), attempt_time() / 4));
     co_return;
   }
-  taken_away_ = standing->place == store::Standing::Place::gone;
+  // A store that has lost its last writes takes it for a waiter again, or has granted it anew: others may have held it since.
+  const bool granted_anew = standing->token != Token() && standing->token != token_;
+  taken_away_ = standing->place != store::Standing::Place::held || granted_anew;
   if (listener_ == nullptr || taken_away_) co_return;
   if (standing->contended) listener_->claim_contended();
   if (listener_ != nullptr && standing->release_requested) listener_->claim_release_requested();
@@ -305,14 +329,17 @@ awaitable<void> RemoteClaim::look() {
 // still under way finds no session.
 awaitable<void> RemoteClaim::withdraw() {
   const bool held = std::exchange(state_, State::leaving) == State::held;
+  // A release that overtakes its own downgrade would be for a claim that is about to change.
+  while (downgrades_under_way_ > 0) co_await downgrade_answered_.wait(Time::max());
   Duration pause = std::chrono::milliseconds(10);
   for (;;) {
     if (session_over()) {
-      settle(Error{Errc::outcome_unknown, "the session ended before the store confirmed the release"});
+      const Error unknown{Errc::outcome_unknown, "the session ended before the store confirmed the release"};
+      settle(withdrawal_unsettled_ ? unknown : Error{Errc::lost, "the session ended before the lock was released"});
       co_return;
     }
     const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
-    Result<store::Withdrawn> answer = co_await scheme_.withdraw(*claim_, withdrawal(), deadline);
+    Result<store::Withdrawn> answer = co_await answered(scheme_.withdraw(*claim_, withdrawal(), deadline));
     if (judge(answer)) break;
     co_await base::sleep_for(runtime_, pause);
     pause = std::min(pause * 2, attempt_time());
@@ -357,7 +384,9 @@ void RemoteClaim::fail(Error error) {
 }
 
 void RemoteClaim::settle(Result<void> result) {
-  if (settlement_) std::exchange(settlement_, nullptr)->settle(std::move(result));
+  if (released_) return;
+  released_ = std::move(result);
+  for (const auto& settlement : std::exchange(settlements_, {})) settlement->settle(*released_);
 }
 
 store::Waker RemoteClaim::make_waker() {
@@ -383,7 +412,7 @@ void RemoteClaim::notice(const Notice& notice) {
       if (state_ == State::held && listener_ != nullptr) listener_->claim_release_requested();
       must_look_ = must_look_ || state_ == State::asking;
       return;
-    case Notice::What::gone: taken_away_ = true; break;
+    case Notice::What::gone: must_look_ = true; break;  // the store knows: a notice may be old, or forged
   }
   stir();
 }

@@ -5,11 +5,13 @@
 
 #include <pawl/lock_view.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace pawl::claim {
 
@@ -86,8 +88,10 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   void start();
   /// Nobody wants it any more: the listener hears nothing further.
   void give_up();
-  /// The hold is over: withdraws. `settlement` may be empty.
+  /// The hold is over: withdraws, behind a downgrade that is under way. `settlement` may be empty.
   void let_go(store::Ending ending, std::shared_ptr<Settlement> settlement);
+  /// One more who wants to know how the release ends, or has ended.
+  void report_release_to(std::shared_ptr<Settlement> settlement);
   /// While it is held exclusively: from now on shared, with the same token. Asks again until the deadline.
   awaitable<Result<void>> downgrade(Deadline deadline);
   /// Whose label operators see.
@@ -95,8 +99,10 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
 
   const Terms& terms() const { return wish_.terms; }
   bool may_queue() const { return wish_.may_queue; }
-  /// Who was seen holding it, while we wait.
-  const std::optional<Owner>& holder() const { return holder_; }
+  /// The store has said that we must wait for others.
+  bool must_wait() const { return must_wait_; }
+  /// What the store said last of what we wait for.
+  const store::Waiting& seen() const { return seen_; }
   /// What the store said last, where that was an error that may pass; empty otherwise.
   const std::string& trouble() const { return trouble_; }
   /// A request is out whose outcome is unknown.
@@ -148,16 +154,21 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   std::optional<store::Claim> claim_;
   std::optional<Result<store::ClaimState>> first_answer_;  // to a claim that was made before the task began
   std::optional<store::Granted> pushed_;                   // a grant that came as a notice
+  Token token_;                                            // of its grant
   std::string trouble_;
-  std::optional<Owner> holder_;
-  std::shared_ptr<Settlement> settlement_;
+  store::Waiting seen_ = {};
+  std::vector<std::shared_ptr<Settlement>> settlements_;
+  std::optional<Result<void>> released_;  // how the release has ended
   store::Ending ending_ = store::Ending::clean;
   Time patience_{};  // for an attempt that may not queue: until when the store may keep us in the dark
   Duration backoff_{};
   Time spin_until_{};
   Duration spin_pause_{};
   std::optional<Context::Leaving> leaving_;
+  std::size_t downgrades_under_way_ = 0;
+  base::Wakeup downgrade_answered_;
   bool wanted_ = true;
+  bool must_wait_ = false;
   bool resting_ = false;  // held, and no task runs: there is nothing to do until somebody stirs
   bool unsettled_ = false;
   bool withdrawal_unsettled_ = false;

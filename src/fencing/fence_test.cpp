@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <latch>
 #include <memory>
@@ -93,13 +95,20 @@ bool lock_is_held(const fs::path& path) {
   return held;
 }
 
+Sequencer of_store(std::uint64_t store, Token token) {
+  Sequencer sequencer = with(token);
+  sequencer.store_id = store;
+  return sequencer;
+}
+
 enum class Where { process, file };
 
 /// What holds for both sorts of fence.
 class AnyFence : public testing::TestWithParam<Where> {
  protected:
-  Fence make(Kind kind = Kind::mutex, std::string_view name = "ledger") {
-    return GetParam() == Where::process ? Fence(kind, name) : Fence::open(folder_ / "fence", kind, name).value();
+  Fence make(Kind kind = Kind::mutex, FenceOptions options = {}) {
+    return GetParam() == Where::process ? Fence(kind, "ledger", options)
+                                        : Fence::open(folder_ / "fence", kind, "ledger", options).value();
   }
 
  private:
@@ -130,6 +139,88 @@ TEST_P(AnyFence, ACheckRaisesNothing) {
   Fence fence = make();
   EXPECT_TRUE(fence.check(with(new_token)));
   EXPECT_TRUE(fence.admit(with(old_token), [] {}));
+}
+
+// Scenario: a client with a wrong URL uses another store, whose epoch is later.
+TEST_P(AnyFence, AnotherStoreIsRefusedAndDoesNotOvertake) {
+  Fence fence = make();
+  ASSERT_TRUE(fence.admit(of_store(7, old_token), [] {}));
+  EXPECT_EQ(fence.admit(of_store(8, Token(99, 1)), [] { FAIL(); }).code(), Errc::other_store);
+  EXPECT_EQ(fence.mark(of_store(8, Token(99, 1))).code(), Errc::other_store);
+  EXPECT_EQ(fence.check(of_store(8, Token(99, 1))).code(), Errc::other_store);
+  EXPECT_TRUE(fence.admit(of_store(7, old_token), [] {})) << "the holder is not overtaken";
+  EXPECT_TRUE(fence.admit(of_store(7, new_token), [] {})) << "nor is its successor";
+}
+
+TEST_P(AnyFence, AMarkPinsTheStore) {
+  Fence fence = make();
+  ASSERT_TRUE(fence.mark(of_store(7, old_token)));
+  EXPECT_EQ(fence.admit(of_store(8, new_token), [] { FAIL(); }).code(), Errc::other_store);
+}
+
+TEST_P(AnyFence, AdoptMovesItToAnotherStore) {
+  Fence fence = make();
+  ASSERT_TRUE(fence.mark(of_store(7, Token(99, 1))));
+  ASSERT_TRUE(fence.adopt(8));
+  EXPECT_EQ(fence.admit(of_store(7, Token(99, 1)), [] { FAIL(); }).code(), Errc::other_store);
+  EXPECT_TRUE(fence.admit(of_store(8, old_token), [] {})) << "tokens of two stores have no order";
+  ASSERT_TRUE(fence.mark(of_store(8, new_token)));
+  ASSERT_TRUE(fence.adopt(8));
+  EXPECT_EQ(fence.check(of_store(8, old_token)).code(), Errc::overtaken) << "it was there already";
+}
+
+TEST_P(AnyFence, FollowsAStoreThatCameBackEmpty) {
+  Fence fence = make(Kind::mutex, {.follow_new_store = true});
+  ASSERT_TRUE(fence.admit(of_store(7, Token(5, 50)), [] {}));
+  EXPECT_EQ(fence.admit(of_store(8, Token(5, 99)), [] { FAIL(); }).code(), Errc::overtaken);
+  EXPECT_TRUE(fence.admit(of_store(8, Token(6, 1)), [] {}));
+  EXPECT_EQ(fence.admit(of_store(7, Token(5, 51)), [] { FAIL(); }).code(), Errc::overtaken);
+}
+
+TEST_P(AnyFence, AMarkStopsTheOneBeforeAtOnce) {
+  Fence fence = make();
+  ASSERT_TRUE(fence.admit(with(old_token), [] {}));
+  ASSERT_TRUE(fence.mark(with(new_token)));
+  EXPECT_EQ(fence.admit(with(old_token), [] { FAIL(); }).code(), Errc::overtaken);
+  EXPECT_EQ(fence.mark(with(old_token)).code(), Errc::overtaken);
+  EXPECT_TRUE(fence.mark(with(new_token))) << "again";
+  EXPECT_TRUE(fence.admit(with(new_token), [] {}));
+}
+
+// Scenario: alice reads 100 to add 1, and is paused; bob reads 100, adds 7 and is about to write when she goes on.
+TEST_P(AnyFence, AReadAfterAMarkIsNotChangedByTheOneBefore) {
+  Fence fence = make();
+  int balance = 100;
+  ASSERT_TRUE(fence.mark(with(old_token)));
+  const int alice_read = balance;
+  ASSERT_TRUE(fence.mark(with(new_token)));
+  const int bob_read = balance;
+  EXPECT_EQ(fence.admit(with(old_token), [&] { balance = alice_read + 1; }).code(), Errc::overtaken);
+  EXPECT_TRUE(fence.admit(with(new_token), [&] { balance = bob_read + 7; }));
+  EXPECT_EQ(balance, 107);
+}
+
+TEST_P(AnyFence, AMarkWaitsForAWriteThatIsRunning) {
+  Fence fence = make();
+  std::latch writing(1), go(1);
+  std::atomic<bool> written = false;
+  std::jthread writer([&] {
+    EXPECT_TRUE(fence.admit(with(old_token), [&] {
+      writing.count_down();
+      go.wait();
+      written = true;
+    }));
+  });
+  writing.wait();
+  std::promise<void> marked;
+  std::jthread next([&] {
+    EXPECT_TRUE(fence.mark(with(new_token)));
+    EXPECT_TRUE(written) << "it must not read before that";
+    marked.set_value();
+  });
+  // Long enough for a mark that does not wait; nothing tells when one that waits has begun to.
+  EXPECT_EQ(marked.get_future().wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  go.count_down();
 }
 
 TEST_P(AnyFence, RefusesAnotherLocksSequencer) {
@@ -182,9 +273,11 @@ TEST_P(AnyFence, TakesEverySortOfCallable) {
 TEST_P(AnyFence, AdmittingInsideAWriteWouldDeadlock) {
   Fence fence = make();
   Fence copy = fence;
-  Result<void> inner;
-  EXPECT_TRUE(fence.admit(with(old_token), [&] { inner = copy.admit(with(old_token), [] {}); }));
-  EXPECT_EQ(inner.code(), Errc::would_deadlock);
+  EXPECT_TRUE(fence.admit(with(old_token), [&] {
+    EXPECT_EQ(copy.admit(with(old_token), [] {}).code(), Errc::would_deadlock);
+    EXPECT_EQ(copy.mark(with(old_token)).code(), Errc::would_deadlock);
+    EXPECT_EQ(copy.adopt(8).code(), Errc::would_deadlock);
+  }));
   EXPECT_TRUE(fence.admit(with(old_token), [&] { EXPECT_TRUE(fence.check(with(old_token))); })) << "a check is fine";
   EXPECT_TRUE(fence.admit(with(old_token), [] {}));
 }
@@ -409,8 +502,36 @@ TEST_F(FileFenceTest, AFileThatTurnsBadShutsTheFence) {
 }
 
 TEST_F(FileFenceTest, ANewerLayoutIsUnsupported) {
-  put("pawl-fence 2\nsomething new\n");
+  put("pawl-fence 3\nsomething new\n");
   EXPECT_EQ(refusal(), Errc::unsupported);
+}
+
+TEST_F(FileFenceTest, AFileOfAnOlderPawlIsPinnedByItsNextMark) {
+  const std::string old = "pawl-fence 1\nkind mutex\nname ledger\nexclusive " + new_token.to_string() + "\nshared " +
+                          std::string(32, '0') + "\nend\n";
+  put(old);
+  Fence fence = open();
+  EXPECT_EQ(fence.admit(of_store(7, old_token), [] { FAIL(); }).code(), Errc::overtaken);
+  EXPECT_EQ(content(path()), old) << "a refusal changes nothing";
+  EXPECT_TRUE(fence.mark(of_store(7, new_token)));
+  EXPECT_TRUE(content(path()).starts_with("pawl-fence 2\n")) << content(path());
+  EXPECT_EQ(open().admit(of_store(8, Token(99, 1)), [] { FAIL(); }).code(), Errc::other_store);
+}
+
+TEST_F(FileFenceTest, TheStoreIsPinnedForAllProcesses) {
+  Fence fence = open();
+  EXPECT_EQ(wait_for(start_child([&] { return fence.mark(of_store(7, old_token)) ? 0 : 1; })), 0);
+  EXPECT_EQ(fence.admit(of_store(8, new_token), [] { FAIL(); }).code(), Errc::other_store);
+  EXPECT_EQ(wait_for(start_child([&] { return fence.adopt(8) ? 0 : 1; })), 0);
+  EXPECT_EQ(fence.admit(of_store(7, new_token), [] { FAIL(); }).code(), Errc::other_store);
+  EXPECT_TRUE(open().admit(of_store(8, old_token), [] {}));
+}
+
+TEST_F(FileFenceTest, AMarkIsInTheFileWhenItReturns) {
+  ASSERT_TRUE(open().mark(of_store(7, new_token)));
+  EXPECT_NE(content(path()).find("store 0000000000000007\nexclusive " + new_token.to_string() + "\n"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(folder / "fence.tmp"));
 }
 
 TEST_F(FileFenceTest, OnlyRegularFilesAreUsed) {

@@ -177,10 +177,11 @@ Result<void> replace(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-FileFence::FileFence(std::string path, const Marks& fresh)
-    : FenceCore("file " + path), path_(std::move(path)), lock_(fresh) {}
+FileFence::FileFence(std::string path, const Marks& fresh, FenceOptions options)
+    : FenceCore("file " + path, fresh, options), path_(std::move(path)), lock_(fresh) {}
 
-Result<std::shared_ptr<FenceCore>> FileFence::open(const std::filesystem::path& path, const Marks& fresh) {
+Result<std::shared_ptr<FenceCore>> FileFence::open(const std::filesystem::path& path, const Marks& fresh,
+                                                   FenceOptions options) {
   const std::string name = path.filename().string();
   if (name.empty() || name == "." || name == "..") return about(path.string(), "the path does not name a file");
   if (path.string().find('\0') != std::string::npos) return about(path.string(), "the path has a zero byte in it");
@@ -191,7 +192,7 @@ Result<std::shared_ptr<FenceCore>> FileFence::open(const std::filesystem::path& 
     errno = error.value();
     return from_errno("find the folder of", path.string());
   }
-  const std::shared_ptr<FileFence> fence(new FileFence((folder / name).string(), fresh));
+  const std::shared_ptr<FileFence> fence(new FileFence((folder / name).string(), fresh, options));
   if (auto ready = fence->found(fresh); !ready) return ready.error();
   return std::shared_ptr<FenceCore>(fence);
 }
@@ -235,15 +236,15 @@ Result<Marks> FileFence::read_existing() const {
 
 Result<void> FileFence::check(const Sequencer& sequencer) const {
   const auto marks = read_existing();
-  return marks ? marks->check(sequencer) : marks.error();
+  return marks ? marks->check(sequencer, options_) : marks.error();
 }
 
-Result<void> FileFence::exclude_and_write(const Sequencer& sequencer, const Write& write) {
+Result<void> FileFence::change_and_write(const Change& change, const Write& write) {
   const auto exclusion = Exclusion::enter(path_ + ".lock");
   if (!exclusion) return exclusion.error();
   auto marks = read_existing();
   if (!marks) return marks.error();
-  const auto changed = marks->admit(sequencer);
+  const auto changed = change(*marks);
   if (!changed) return changed.error();
   const std::string text = marks->to_text();
   if (auto durable = *changed ? keep(text) : confirm(text); !durable) return durable;

@@ -18,13 +18,14 @@ namespace pawl::fencing {
 class FileFence final : public FenceCore {
  public:
   /// `fresh` names the lock; it becomes the content of a file that is not there yet.
-  static Result<std::shared_ptr<FenceCore>> open(const std::filesystem::path& path, const Marks& fresh);
+  static Result<std::shared_ptr<FenceCore>> open(const std::filesystem::path& path, const Marks& fresh,
+                                                 FenceOptions options);
 
   Result<void> check(const Sequencer& sequencer) const override;
 
  private:
-  FileFence(std::string path, const Marks& fresh);
-  Result<void> exclude_and_write(const Sequencer& sequencer, const Write& write) override;
+  FileFence(std::string path, const Marks& fresh, FenceOptions options);
+  Result<void> change_and_write(const Change& change, const Write& write) override;
 
   Result<void> found(const Marks& fresh);
   Result<std::optional<Marks>> read() const;

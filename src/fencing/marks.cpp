@@ -1,17 +1,21 @@
 #include "fencing/marks.hpp"
 
+#include "base/ids.hpp"
 #include "base/lock_name.hpp"
 #include "fencing/text.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace pawl::fencing {
 
 namespace {
 
 constexpr std::string_view heading = "pawl-fence ";
+constexpr std::string_view no_store = "-";
 
 Error not_marks() { return {Errc::invalid_argument, "it is not a fence's file"}; }
 
@@ -29,6 +33,14 @@ bool take_token(std::string_view text, Token& token) {
   const auto parsed = Token::parse(text);
   if (parsed) token = *parsed;
   return parsed.has_value();
+}
+
+bool take_store(std::string_view text, std::optional<std::uint64_t>& store) {
+  if (text == no_store) return true;
+  std::uint64_t id = 0;
+  if (!base::parse_hex(text, id)) return false;
+  store = id;
+  return true;
 }
 
 /// "3 <token>"
@@ -58,14 +70,37 @@ Result<void> Marks::check_shape(const Sequencer& sequencer) const {
   return {};
 }
 
+Token Marks::newest() const {
+  Token newest = std::max(exclusive_, shared_);
+  for (const auto& [slot, token] : slots_) newest = std::max(newest, token);
+  return newest;
+}
+
+Result<void> Marks::check_store(const Sequencer& sequencer, FenceOptions options) const {
+  if (!store_ || *store_ == sequencer.store_id) return {};
+  const Token newest = this->newest();
+  if (!options.follow_new_store || newest == Token{}) {
+    return {Errc::other_store, fmt::format("the fence of {} is pinned to store {}, and this token comes from store {}: "
+                                           "check the store's URL, or move the fence with adopt()",
+                                           lock(), base::hex(*store_), base::hex(sequencer.store_id))};
+  }
+  // The same epoch in two stores is chance and orders nothing.
+  if (sequencer.token.epoch() > newest.epoch()) return {};
+  return {Errc::overtaken, fmt::format("token {} of {} is overtaken: it comes from store {}, and store {} with {} has "
+                                       "been here since",
+                                       sequencer.token.to_string(), lock(), base::hex(sequencer.store_id),
+                                       base::hex(*store_), newest.to_string())};
+}
+
 Token Marks::mark_for(const Sequencer& sequencer) const {
   if (kind_ != Kind::permits) return exclusive_;
   const auto at = slots_.find(*sequencer.slot);
   return at == slots_.end() ? Token{} : at->second;
 }
 
-Result<void> Marks::check(const Sequencer& sequencer) const {
+Result<void> Marks::check(const Sequencer& sequencer, FenceOptions options) const {
   if (auto shape = check_shape(sequencer); !shape) return shape;
+  if (auto store = check_store(sequencer, options); !store) return store;
   const auto overtaken = [&](Token by, std::string_view whom) -> Result<void> {
     return {Errc::overtaken, fmt::format("token {} of {} is overtaken: {} with {} has been here",
                                          sequencer.token.to_string(), lock(), whom, by.to_string())};
@@ -76,20 +111,29 @@ Result<void> Marks::check(const Sequencer& sequencer) const {
   return {};
 }
 
-Result<bool> Marks::admit(const Sequencer& sequencer) {
-  if (auto checked = check(sequencer); !checked) return checked.error();
+Result<bool> Marks::admit(const Sequencer& sequencer, FenceOptions options) {
+  if (auto checked = check(sequencer, options); !checked) return checked.error();
+  const bool pinned = std::exchange(store_, sequencer.store_id) != sequencer.store_id;
   const bool reader = sequencer.mode == Mode::shared;
   Token& mark = kind_ == Kind::permits ? slots_[*sequencer.slot] : reader ? shared_ : exclusive_;
   // A reader may be behind other readers: S is the highest of them and never goes down.
-  if (sequencer.token <= mark) return false;
+  if (sequencer.token <= mark) return pinned;
   mark = sequencer.token;
   return true;
 }
 
-std::string Marks::to_text() const {
+bool Marks::adopt(std::uint64_t store_id) {
+  if (store_ == store_id) return false;  // resetting here would admit those who were overtaken
+  *this = Marks(kind_, name_);
+  store_ = store_id;
+  return true;
+}
+
+std::string Marks::to_text(std::uint64_t layout) const {
   std::string text =
-      fmt::format("{}{}\nkind {}\nname {}\nexclusive {}\nshared {}\n", heading, current_layout, to_string(kind_),
-                  base::encode_name(name_), exclusive_.to_string(), shared_.to_string());
+      fmt::format("{}{}\nkind {}\nname {}\n", heading, layout, to_string(kind_), base::encode_name(name_));
+  if (layout > 1) text += fmt::format("store {}\n", store_ ? base::hex(*store_) : std::string(no_store));
+  text += fmt::format("exclusive {}\nshared {}\n", exclusive_.to_string(), shared_.to_string());
   for (const auto& [slot, token] : slots_) text += fmt::format("slot {} {}\n", slot, token.to_string());
   return text + "end\n";  // without it a cut file would forget a slot
 }
@@ -97,7 +141,7 @@ std::string Marks::to_text() const {
 Result<Marks> Marks::parse(std::string_view text) {
   std::string_view rest = text;
   std::uint64_t layout = 0;
-  if (!parse_number(take_line(rest, heading), layout)) return not_marks();
+  if (!parse_number(take_line(rest, heading), layout) || layout == 0) return not_marks();
   if (layout > current_layout) {
     return {Errc::unsupported,
             fmt::format("it has layout {}, this pawl knows {} only: use the newer pawl that wrote it", layout,
@@ -107,12 +151,13 @@ Result<Marks> Marks::parse(std::string_view text) {
   const auto name = base::decode_name(take_line(rest, "name "));
   if (!kind || !name || !base::LockName::make(*name)) return not_marks();
   Marks marks(*kind, *name);
+  if (layout > 1 && !take_store(take_line(rest, "store "), marks.store_)) return not_marks();
   if (!take_token(take_line(rest, "exclusive "), marks.exclusive_)) return not_marks();
   if (!take_token(take_line(rest, "shared "), marks.shared_)) return not_marks();
   while (rest.starts_with("slot ")) {
     if (!take_slot(take_line(rest, "slot "), marks.slots_)) return not_marks();
   }
-  if (marks.to_text() != text) return not_marks();
+  if (marks.to_text(layout) != text) return not_marks();
   return marks;
 }
 

@@ -99,12 +99,78 @@ TEST(MarksTest, RefusesAnotherLock) {
   EXPECT_EQ(marks.admit(writer(Kind::election, t1)).code(), Errc::invalid_argument);
 }
 
-TEST(MarksTest, DoesNotCompareTheStore) {
+constexpr std::uint64_t home = 7, elsewhere = 8;
+constexpr FenceOptions follow{.follow_new_store = true};
+
+Sequencer from(std::uint64_t store, Token token) {
+  Sequencer sequencer = writer(Kind::mutex, token);
+  sequencer.store_id = store;
+  return sequencer;
+}
+
+TEST(MarksStore, TheFirstOnePinsIt) {
   Marks marks(Kind::mutex, "a");
-  Sequencer moved = writer(Kind::mutex, t1);
-  moved.store_id = 99;
-  EXPECT_TRUE(marks.admit(moved));
-  EXPECT_TRUE(marks.admit(writer(Kind::mutex, t2)));
+  EXPECT_TRUE(marks.check(from(elsewhere, t3))) << "a check pins nothing";
+  ASSERT_TRUE(marks.admit(from(home, t1)));
+  EXPECT_EQ(marks.check(from(elsewhere, t1)).code(), Errc::other_store);
+  EXPECT_EQ(marks.admit(from(elsewhere, Token(99, 1))).code(), Errc::other_store) << "also with a later epoch";
+  EXPECT_EQ(marks.admit(from(home, t2)).value_or(false), true);
+}
+
+TEST(MarksStore, TheStoreNumberedZeroIsOneToo) {
+  Marks marks(Kind::mutex, "a");
+  ASSERT_TRUE(marks.admit(from(0, t1)));
+  EXPECT_EQ(marks.check(from(home, t2)).code(), Errc::other_store);
+}
+
+TEST(MarksStore, TheRefusalNamesBothStores) {
+  Marks marks(Kind::mutex, "a");
+  ASSERT_TRUE(marks.admit(from(home, t1)));
+  EXPECT_EQ(marks.check(from(elsewhere, t1)).error().message,
+            "the fence of mutex \"a\" is pinned to store 0000000000000007, and this token comes from store "
+            "0000000000000008: check the store's URL, or move the fence with adopt()");
+}
+
+TEST(MarksStore, FollowsALaterEpochOnly) {
+  Marks marks(Kind::mutex, "a");
+  ASSERT_TRUE(marks.admit(from(home, Token(5, 9)), follow));
+  EXPECT_EQ(marks.check(from(elsewhere, Token(4, 99)), follow).code(), Errc::overtaken);
+  EXPECT_EQ(marks.check(from(elsewhere, Token(5, 99)), follow).code(), Errc::overtaken) << "chance, not order";
+  EXPECT_EQ(marks.check(from(elsewhere, Token(6, 1))).code(), Errc::other_store) << "not without the option";
+  EXPECT_EQ(marks.admit(from(elsewhere, Token(6, 1)), follow).value_or(false), true);
+  EXPECT_EQ(marks.check(from(home, Token(5, 9)), follow).code(), Errc::overtaken);
+  EXPECT_EQ(marks.check(from(home, Token(5, 9))).code(), Errc::other_store);
+  EXPECT_TRUE(marks.check(from(elsewhere, Token(6, 2))));
+}
+
+TEST(MarksStore, FollowsAboveEveryMark) {
+  Marks rw(Kind::rw, "a");
+  ASSERT_TRUE(rw.admit(writer(Kind::rw, Token(5, 1)), follow));
+  ASSERT_TRUE(rw.admit(reader(Token(7, 1)), follow));
+  Sequencer other = reader(Token(6, 1));
+  other.store_id = elsewhere;
+  EXPECT_EQ(rw.check(other, follow).code(), Errc::overtaken);
+  Marks permits(Kind::permits, "a");
+  ASSERT_TRUE(permits.admit(permit(3, Token(7, 1)), follow));
+  Sequencer free_slot = permit(0, Token(6, 1));
+  free_slot.store_id = elsewhere;
+  EXPECT_EQ(permits.check(free_slot, follow).code(), Errc::overtaken);
+}
+
+TEST(MarksStore, AdoptsOnPurposeAndForgetsTheMarks) {
+  Marks marks(Kind::mutex, "a");
+  ASSERT_TRUE(marks.admit(from(home, Token(5, 9))));
+  EXPECT_TRUE(marks.adopt(elsewhere));
+  EXPECT_EQ(marks.check(from(home, Token(5, 9))).code(), Errc::other_store);
+  EXPECT_EQ(marks.check(from(home, Token(5, 9)), follow).code(), Errc::other_store) << "no mark to be later than";
+  EXPECT_TRUE(marks.check(from(elsewhere, Token(1, 1))));
+}
+
+TEST(MarksStore, AdoptingItsOwnStoreForgetsNothing) {
+  Marks marks(Kind::mutex, "a");
+  ASSERT_TRUE(marks.admit(from(home, t2)));
+  EXPECT_FALSE(marks.adopt(home));
+  EXPECT_EQ(marks.check(from(home, t1)).code(), Errc::overtaken);
 }
 
 TEST(MarksTest, RefusesWhatNoGrantCanHave) {
@@ -132,23 +198,25 @@ TEST(MarksTest, SaysWhoOvertookWhom) {
 Marks busy_marks() {
   Marks marks(Kind::permits, "a b");
   for (const std::uint32_t slot : {7U, 0U, 4294967295U}) {
-    EXPECT_TRUE(marks.admit({.kind = Kind::permits, .slot = slot, .token = t2, .name = "a b"}));
+    EXPECT_TRUE(marks.admit({.store_id = 255, .kind = Kind::permits, .slot = slot, .token = t2, .name = "a b"}));
   }
   return marks;
 }
 
 TEST(MarksText, WritesTheDocumentedLines) {
   const std::string zero(32, '0');
-  EXPECT_EQ(busy_marks().to_text(), "pawl-fence 1\nkind permits\nname a%20b\nexclusive " + zero + "\nshared " + zero +
-                                        "\nslot 0 " + t2.to_string() + "\nslot 7 " + t2.to_string() +
-                                        "\nslot 4294967295 " + t2.to_string() + "\nend\n");
+  EXPECT_EQ(busy_marks().to_text(), "pawl-fence 2\nkind permits\nname a%20b\nstore 00000000000000ff\nexclusive " +
+                                        zero + "\nshared " + zero + "\nslot 0 " + t2.to_string() + "\nslot 7 " +
+                                        t2.to_string() + "\nslot 4294967295 " + t2.to_string() + "\nend\n");
 }
 
 TEST(MarksText, ComesBack) {
   Marks rw(Kind::rw, "\n\0name"sv);
   ASSERT_TRUE(rw.admit({.kind = Kind::rw, .token = t1, .name = "\n\0name"s}));
   ASSERT_TRUE(rw.admit({.kind = Kind::rw, .mode = Mode::shared, .token = t3, .name = "\n\0name"s}));
-  for (const Marks& marks : {rw, busy_marks(), Marks(Kind::mutex, std::string(4096, '/'))}) {
+  Marks adopted(Kind::mutex, "a");
+  adopted.adopt(home);
+  for (const Marks& marks : {rw, adopted, busy_marks(), Marks(Kind::mutex, std::string(4096, '/'))}) {
     const auto back = Marks::parse(marks.to_text());
     ASSERT_TRUE(back) << back.error().to_string();
     EXPECT_EQ(*back, marks);
@@ -156,8 +224,25 @@ TEST(MarksText, ComesBack) {
 }
 
 TEST(MarksText, ANewerLayoutIsUnsupported) {
-  EXPECT_EQ(Marks::parse("pawl-fence 2\nwhatever").code(), Errc::unsupported);
-  EXPECT_EQ(Marks::parse("pawl-fence 2").code(), Errc::unsupported);
+  EXPECT_EQ(Marks::parse("pawl-fence 3\nwhatever").code(), Errc::unsupported);
+  EXPECT_EQ(Marks::parse("pawl-fence 3").code(), Errc::unsupported);
+}
+
+TEST(MarksText, TheLayoutWithoutAStoreIsReadAndPinnedByTheNext) {
+  const std::string zero(32, '0');
+  const std::string old =
+      "pawl-fence 1\nkind mutex\nname a\nexclusive " + t2.to_string() + "\nshared " + zero + "\nend\n";
+  auto marks = Marks::parse(old);
+  ASSERT_TRUE(marks) << marks.error().to_string();
+  EXPECT_EQ(marks->check(from(home, t1)).code(), Errc::overtaken) << "its marks count";
+  EXPECT_EQ(marks->admit(from(home, t2)).value_or(false), true) << "the same token: the pin is new";
+  EXPECT_EQ(marks->check(from(elsewhere, t3)).code(), Errc::other_store);
+  EXPECT_TRUE(marks->to_text().starts_with("pawl-fence 2\nkind mutex\nname a\nstore 0000000000000007\n"));
+  for (std::size_t size = 0; size < old.size(); ++size) {
+    EXPECT_EQ(Marks::parse(old.substr(0, size)).code(), Errc::invalid_argument) << size;
+  }
+  EXPECT_FALSE(Marks::parse("pawl-fence 0" + old.substr(12)));
+  EXPECT_FALSE(Marks::parse("pawl-fence 2" + old.substr(12)));
 }
 
 TEST(MarksText, EveryCutAndEveryChangeOfAByteIsSeen) {

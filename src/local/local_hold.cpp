@@ -80,17 +80,26 @@ bool LocalHold::let_go() {
   return true;
 }
 
+// The holder first: it must stop. Only then is the queue behind it told, but it does not wait for ever for users' code.
 void LocalHold::lose(const std::string& why) {
+  const auto self = shared_from_this();
+  const auto owner = owner_.lock();  // before anybody can see the loss, throw the hold away, and the queue with it
   if (!leave(Phase::lost, runtime_.now())) return;
-  base::tally(context_->telemetry.lost);
-  runtime_.notify([self = shared_from_this(), owner = owner_.lock(), why] { self->tell_lost(why); });
+  base::tally(context_->telemetry.lost);  // first: whoever is told of the loss may look at the metrics
+  report(EventType::lost, why);
+  const Runtime::AlarmId late =
+      runtime_.set_alarm(base::after(runtime_.now(), longest_callback), [self, owner] { self->tell_queue(); });
+  runtime_.notify([self, owner, late] {
+    self->lost_.request_stop();
+    self->runtime_.cancel_alarm(late);
+    self->tell_queue();
+  });
 }
 
-// The holder first: it must stop. Only then is the queue behind it told.
-void LocalHold::tell_lost(const std::string& why) {
-  lost_.request_stop();
-  report(EventType::lost, why);
-  if (const auto call = std::exchange(on_lost_, nullptr)) call(shared_from_this());
+void LocalHold::tell_queue() {
+  if (queue_told_.exchange(true)) return;
+  if (on_lost_) on_lost_(shared_from_this());
+  on_lost_ = nullptr;
 }
 
 void LocalHold::ask_for_release() {

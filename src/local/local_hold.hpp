@@ -27,7 +27,7 @@ using base::Time;
 /// | released | false     | -                                |
 /// | lost     | false     | -                                |
 ///
-/// Threads: all. lost() fires on the notifier thread.
+/// Threads: all. lost() fires on the thread of the callbacks.
 class LocalHold final : public std::enable_shared_from_this<LocalHold>, private session::Validity::Watcher {
  public:
   struct Terms {
@@ -42,8 +42,10 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity, Terms terms);
   ~LocalHold();
 
-  /// Begins to watch the deadline. `on_lost` runs on the notifier thread, once; from the loss until then `owner` is kept
-  /// alive, also when whoever hears of the loss throws the hold away.
+  /// Begins to watch the deadline. `on_lost` is called once, on a thread of the notifier: when lost() has fired, or
+  /// `longest_callback` after the loss if callbacks take longer. From the loss until then `owner` is kept alive, also when
+  /// whoever hears of the loss throws the hold away.
+  static constexpr Duration longest_callback = std::chrono::seconds(1);
   void start(std::weak_ptr<void> owner, std::function<void(const std::shared_ptr<LocalHold>&)> on_lost);
 
   const Token& token() const { return terms_.token; }
@@ -69,7 +71,7 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
  private:
   enum class Phase : std::uint8_t { held, released, lost };
   bool leave(Phase phase, Time now);
-  void tell_lost(const std::string& why);
+  void tell_queue();
   void report(EventType type, const std::string& message);
 
   void validity_lost() override;
@@ -88,6 +90,7 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   std::stop_source release_requested_;
   std::weak_ptr<void> owner_;
   std::function<void(const std::shared_ptr<LocalHold>&)> on_lost_;
+  std::atomic<bool> queue_told_{false};
   session::Validity::WatcherId watcher_ = 0;
   Runtime::AlarmId alarm_ = 0;
 };

@@ -3,6 +3,7 @@
 #include "base/duration.hpp"
 #include "base/on_stop.hpp"
 #include "base/planted.hpp"
+#include "local/obstacle.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -20,11 +21,12 @@ constexpr std::uint32_t most_subs = std::numeric_limits<std::uint16_t>::max();
 }  // namespace
 
 struct LocalLock::Waiter {
-  Waiter(Runtime& runtime, const Request& what) : request(what), wakeup(runtime) {}
+  Waiter(Runtime& runtime, const Request& what, Deadline until) : request(what), deadline(until), wakeup(runtime) {}
 
   bool tries() const { return request.wait == Duration::zero(); }
 
   const Request request;
+  const Deadline deadline;
   base::Wakeup wakeup;
   std::shared_ptr<LocalHold> hold = {};
   std::optional<Error> error = {};
@@ -35,6 +37,14 @@ struct LocalLock::Waiter {
     wakeup.notify();
   }
 };
+
+namespace {
+
+auto find(const std::vector<std::shared_ptr<LocalHold>>& holds, const LocalHold& hold) {
+  return std::find_if(holds.begin(), holds.end(), [&](const auto& one) { return one.get() == &hold; });
+}
+
+}  // namespace
 
 LocalLock::LocalLock(std::shared_ptr<session::Context> context, std::shared_ptr<session::Keeper> keeper,
                      store::Scheme& scheme, store::LockKey key, PassBounds bounds)
@@ -51,12 +61,12 @@ LocalLock::~LocalLock() {
 
 const std::shared_ptr<LocalHold>& LocalLock::granted(const Place& place) { return place->hold; }
 
-Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::stop_token& stop) {
+Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::stop_token& stop, Deadline deadline) {
   if (closed_) return Error{Errc::closed, "the client is closed"};
   if (stop.stop_requested()) return Error{Errc::cancelled, "the wait was cancelled"};
-  const auto waiter = std::make_shared<Waiter>(runtime_, request);
+  const auto waiter = std::make_shared<Waiter>(runtime_, request, deadline);
   const bool comes_in = queue_.empty() && may_come_in(request);
-  if (waiter->tries() && !idle() && !comes_in) return Error{Errc::busy, key_.name.quoted() + " is " + who_holds()};
+  if (waiter->tries() && !idle() && !comes_in) return Error{Errc::busy, key_.name.quoted() + " " + who_holds()};
   queue_.push_back(waiter);
   if (comes_in) {
     if (contended_since_ != Time::max()) ++passes_;
@@ -70,15 +80,16 @@ Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::
 awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request, std::stop_token stop, Place place) {
   const auto self = shared_from_this();
   const Time began = runtime_.now();
-  const Deadline deadline = deadline_of(request);
+  // A wait that has begun before this coroutine did is not begun anew.
+  const Deadline deadline = place ? place->deadline : deadline_of(request);
   for (;;) {
     if (!place) {
-      Result<Place> queued = queue_up(request, stop);
+      Result<Place> queued = queue_up(request, stop, deadline);
       if (!queued) co_return queued.error();
       place = std::move(*queued);
       if (place->hold) co_return place->hold;
     }
-    Result<std::shared_ptr<LocalHold>> hold = co_await wait(place, deadline, stop);
+    Result<std::shared_ptr<LocalHold>> hold = co_await wait(place, stop);
     if (!hold) co_return hold;
     const Time now = runtime_.now();
     if ((*hold)->remaining(now) > Duration::zero()) {
@@ -92,13 +103,13 @@ awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::acquire(Request request
   }
 }
 
-awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::wait(Place waiter, Deadline deadline, std::stop_token stop) {
+awaitable<Result<std::shared_ptr<LocalHold>>> LocalLock::wait(Place waiter, std::stop_token stop) {
   const std::function<void()> cancel = [waiter] {
     waiter->cancelled = true;
     waiter->wakeup.notify();
   };
   const base::OnStop on_stop(runtime_, stop, cancel);
-  co_await waiter->wakeup.wait(deadline.at);
+  co_await waiter->wakeup.wait(waiter->deadline.at);
   co_return outcome(waiter);
 }
 
@@ -109,7 +120,7 @@ void LocalLock::wait_without_coroutine(const Place& place, Outcome then) {
     if (place->hold) self->context_->telemetry.wait.add(self->runtime_.now() - began);
     then(self->outcome(place));
   };
-  place->wakeup.wait_with(base::Resumption(std::move(woken)), deadline_of(place->request).at);
+  place->wakeup.wait_with(base::Resumption(std::move(woken)), place->deadline.at);
 }
 
 Result<std::shared_ptr<LocalHold>> LocalLock::outcome(const Place& waiter) {
@@ -127,8 +138,8 @@ Deadline LocalLock::deadline_of(const Request& request) const {
 
 Result<std::shared_ptr<LocalHold>> LocalLock::give_up(const Place& waiter) {
   Error why{Errc::timed_out, after_waiting(waiter->request)};
-  const std::string trouble = remote_ ? remote_->trouble() : "";
   if (waiter->tries()) why = Error{Errc::store_unavailable, "the store did not answer in time"};
+  const std::string trouble = remote_ ? remote_->trouble() : "";
   if (!trouble.empty()) why.message += ": " + trouble;
   if (waiter->cancelled) why = Error{Errc::cancelled, "the wait for " + key_.name.quoted() + " was cancelled"};
   const bool was_head = queue_.front() == waiter;
@@ -203,7 +214,7 @@ void LocalLock::admit_from_queue() {
   }
 }
 
-/// A writer who waited before them is gone: readers come in as if they asked now.
+/// Nobody stands before them any more, or the lock is shared now: readers come in as if they asked now.
 void LocalLock::let_in_beside() {
   while (!queue_.empty() && may_come_in(queue_.front()->request)) {
     if (contended_since_ != Time::max()) ++passes_;
@@ -253,11 +264,14 @@ Result<void> LocalLock::outcome(const Settlement& settlement) const {
 }
 
 void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::shared_ptr<Settlement> settlement) {
-  const auto found =
-      std::find_if(current_.begin(), current_.end(), [&](const auto& one) { return one.get() == &hold; });
-  if (found == current_.end()) {  // its claim was lost before
-    if (settlement) settlement->settle(Error{Errc::lost, "the hold was lost before it was released"});
-    return;
+  const auto found = find(current_, hold);
+  if (found == current_.end()) {
+    if (!settlement) return;
+    // Released in time, and close() came first with the word to the store.
+    if (hold.released() && find(closed_with_.holds, hold) != closed_with_.holds.end()) {
+      return closed_with_.remote->report_release_to(std::move(settlement));
+    }
+    return settlement->settle(Error{Errc::lost, "the hold was lost before it was released"});
   }
   current_.erase(found);
   if (planted(Bug::sharer_releases_all)) current_.clear();
@@ -298,7 +312,7 @@ bool LocalLock::within_bounds() const {
 
 void LocalLock::claim_failed(Error error) {
   const bool busy = error.code == Errc::busy;
-  if (busy) error.message = key_.name.quoted() + " is " + who_holds();
+  if (busy) error.message = key_.name.quoted() + " " + who_holds();
   const claim::Terms terms = remote_->terms();
   remote_.reset();
   // Busy is the answer to one try. Any other error would be the same for all who ask for the same thing.
@@ -333,12 +347,15 @@ void LocalLock::close() {
   const std::deque<Place> waiters = std::exchange(queue_, {});
   for (const Place& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
   bool lost = failed_;
-  for (const auto& hold : std::exchange(current_, {})) {
+  closed_with_ = {std::exchange(remote_, nullptr), std::exchange(current_, {})};
+  for (const auto& hold : closed_with_.holds) {
     hold->lose("the client was closed");
     // It may have been let go just before, and the word is still on its way to us.
     lost = lost || hold->state() == HoldState::lost;
   }
-  if (remote_) std::exchange(remote_, nullptr)->let_go(lost ? store::Ending::failed : store::Ending::clean, nullptr);
+  if (closed_with_.remote) {
+    closed_with_.remote->let_go(lost ? store::Ending::failed : store::Ending::clean, nullptr);
+  }
 }
 
 awaitable<Result<void>> LocalLock::downgrade(std::shared_ptr<LocalHold> hold) {
@@ -351,24 +368,23 @@ awaitable<Result<void>> LocalLock::downgrade(std::shared_ptr<LocalHold> hold) {
   hold->share();  // from here on others may read, also if it fails: an earlier attempt may arrive late
   const Deadline deadline = Deadline::in(runtime_.now(), context_->patience());
   Result<void> done = co_await remote->downgrade(deadline);
-  if (done && remote_ == remote) admit_from_queue();
+  if (done && remote_ == remote) let_in_beside();
   co_return done;
 }
 
 std::string LocalLock::who_holds() const {
-  if (!current_.empty()) return "held by this client already";
-  const std::optional<Owner> holder = remote_ ? remote_->holder() : std::nullopt;
-  if (!holder) return "held by somebody else";
-  if (holder->foreign) return "held by a client of another library";
-  if (holder->host.empty()) return "held by somebody who does not want to be named";
-  std::string text = "held by " + holder->host + " (pid " + std::to_string(holder->pid) + ")";
-  if (!holder->label.empty()) text += ", " + base::printable(holder->label);
-  return text;
+  if (!current_.empty()) return describe_own_hold(key_.kind);
+  if (!remote_) return describe_obstacle(key_.kind, 0, {});
+  return describe_obstacle(key_.kind, remote_->terms().permits.of, remote_->seen());
 }
 
 std::string LocalLock::after_waiting(const Request& request) const {
   const std::string wait = base::format_duration(request.wait.value_or(Duration::zero()));
-  return key_.name.quoted() + " was not granted within " + wait + ": it is " + who_holds();
+  const std::string late = key_.name.quoted() + " was not granted within " + wait;
+  const bool taken = !current_.empty() || (remote_ && remote_->must_wait());
+  if (taken) return late + ": it " + who_holds();
+  // Nobody has said that it is taken: whatever the store said last follows.
+  return remote_ && !remote_->trouble().empty() ? late : late + ": the store did not answer in time";
 }
 
 }  // namespace pawl::local

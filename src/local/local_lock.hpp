@@ -69,7 +69,9 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
 
   /// What can be done without waiting: takes a place, and asks the store if it is the first one.
   /// Errors: busy, cancelled, closed.
-  Result<Place> queue_up(const Request& request, const std::stop_token& stop);
+  Result<Place> queue_up(const Request& request, const std::stop_token& stop) {
+    return queue_up(request, stop, deadline_of(request));
+  }
   /// The rest, or all of it. Errors: timed_out too, and what the store says.
   awaitable<Result<std::shared_ptr<LocalHold>>> acquire(Request request, std::stop_token stop, Place place = {});
 
@@ -89,7 +91,8 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   store::Scheme& scheme() const { return scheme_; }
 
  private:
-  awaitable<Result<std::shared_ptr<LocalHold>>> wait(Place waiter, Deadline deadline, std::stop_token stop);
+  Result<Place> queue_up(const Request& request, const std::stop_token& stop, Deadline deadline);
+  awaitable<Result<std::shared_ptr<LocalHold>>> wait(Place waiter, std::stop_token stop);
   Result<std::shared_ptr<LocalHold>> outcome(const Place& waiter);
   Result<void> outcome(const Settlement& settlement) const;
   Result<std::shared_ptr<LocalHold>> give_up(const Place& waiter);
@@ -122,6 +125,11 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
 
   std::deque<Place> queue_;
   std::shared_ptr<claim::RemoteClaim> remote_;
+  /// What close() has let go.
+  struct Closed {
+    std::shared_ptr<claim::RemoteClaim> remote = {};
+    std::vector<std::shared_ptr<LocalHold>> holds = {};
+  } closed_with_ = {};
   std::vector<std::shared_ptr<LocalHold>> current_;  // one, or several that share
   bool closed_ = false;
 

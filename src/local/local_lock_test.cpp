@@ -152,6 +152,7 @@ TEST_F(LocalLockTest, AskingOnTimeoutTellsWhoHoldsIt) {
   EXPECT_EQ(timed_out.code(), Errc::timed_out);
   EXPECT_EQ(now(), began + 2s);
   EXPECT_THAT(timed_out.error().message, HasSubstr("\"job\" was not granted within 2s: it is held by alice"));
+  pass(0s);
   EXPECT_EQ(view().waiters.size(), 0u) << "and leaves the queue";
   EXPECT_EQ(bob.party.context->tasks, 0u);
 }
@@ -585,6 +586,25 @@ TEST_F(LocalLockTest, AGrantThatWasOverBeforeItsCallerWasToldIsAsIfItHadNeverBee
   }
 }
 
+// The first grant is over before its caller is told; what is left of the wait counts for the second, not all of it.
+TEST_F(LocalLockTest, AGrantThatWasOverBeforeItsCallerWasToldIsAskedForAgainForTheRestOfTheWait) {
+  const House alice = house("alice"), bob = house("bob");
+  const HoldPtr held = hold(bob);
+  Request bounded = wish(20s);
+  bounded.max_hold = 5s;
+  auto place = alice.lock->queue_up(bounded, {}).value();
+  pass(0s);
+  EXPECT_TRUE(release(bob, held));
+  pass(10s);
+  ASSERT_TRUE(LocalLock::granted(place));
+  EXPECT_EQ(LocalLock::granted(place)->remaining(), 0s);
+  const HoldPtr again = hold(bob);
+  const Time began = now();
+  const auto waits = start<Got>(alice.party, alice.lock->acquire(bounded, {}, std::move(place)));
+  EXPECT_EQ(await<Got>(waits).code(), Errc::timed_out);
+  EXPECT_EQ(now() - began, 10s);
+}
+
 // shared
 
 TEST_F(LocalLockTest, SharedIsOneClaimForAllReadersWithATokenForEach) {
@@ -828,6 +848,33 @@ TEST_F(LocalLockTest, DowngradedLetsTheReadersInTheQueueIn) {
   EXPECT_TRUE(got(writer));
 }
 
+TEST_F(LocalLockTest, DowngradedLetsNoReaderPassAWriterOfAnotherHouseForLongerThanTheBounds) {
+  const House alice = library("alice", {.passes = 64, .time = 1s}), bob = library("bob");
+  const HoldPtr held = hold(alice);
+  const auto writer = start_acquire(bob);
+  const auto reader = start_acquire(alice, reading());
+  pass(2s);
+  EXPECT_TRUE(downgrade(alice, held));
+  pass(0s);
+  EXPECT_FALSE(reader->has_value());
+  EXPECT_TRUE(release(alice, held));
+  ASSERT_TRUE(got(writer));
+  EXPECT_TRUE(release(bob, got(writer)));
+  EXPECT_TRUE(got(reader));
+}
+
+TEST_F(LocalLockTest, DowngradedAfterARequestToReleaseLetsNobodyMoreIn) {
+  const House alice = library("alice");
+  const HoldPtr held = hold(alice);
+  const auto reader = start_acquire(alice, reading());
+  revoke(Kind::rw, false);
+  EXPECT_TRUE(downgrade(alice, held));
+  pass(0s);
+  EXPECT_FALSE(reader->has_value());
+  EXPECT_TRUE(release(alice, held));
+  EXPECT_TRUE(got(reader));
+}
+
 TEST_F(LocalLockTest, DowngradedLetsReadersOfAllHousesIn) {
   const House alice = library("alice"), bob = library("bob");
   const HoldPtr held = hold(alice);
@@ -1012,6 +1059,15 @@ TEST_F(LocalLockTest, CloseOfAHoldThatIsLostCountsAsFailed) {
   pass(10s - 1ns);
   EXPECT_FALSE(other->has_value());
   EXPECT_TRUE(until([&] { return got(other) != nullptr; }, 2s));
+}
+
+TEST_F(LocalLockTest, CloseThatOvertakesAReleaseDoesNotMakeItALoss) {
+  const House alice = house("alice"), bob = house("bob");
+  const HoldPtr held = hold(alice);
+  EXPECT_TRUE(held->let_go());
+  alice.lock->close();
+  EXPECT_TRUE(run(alice.party, alice.lock->release(held)));
+  EXPECT_TRUE(acquire(bob, wish(0s)));
 }
 
 // Its holder has let go on a thread of his own, and the word has not reached the executor yet.

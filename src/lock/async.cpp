@@ -10,6 +10,7 @@
 #include "lock/observation_core.hpp"
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace pawl::detail {
@@ -48,8 +49,9 @@ class Task final : public Operation<T> {
 
  private:
   static awaitable<void> run(Runtime& runtime, awaitable<Result<T>> work, std::shared_ptr<Receiver<T>> receiver) {
-    Result<T> result = co_await std::move(work);
-    deliver(runtime, std::move(receiver), std::move(result));
+    std::optional<Result<T>> result;
+    co_await base::store_result(std::move(work), result);
+    deliver(runtime, std::move(receiver), std::move(*result));
   }
 
   Runtime& runtime_;

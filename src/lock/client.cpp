@@ -41,15 +41,8 @@ Result<ClientOptions> complete(ClientOptions options, const base::Url& url) {
   return options;
 }
 
-Client unwrap(Result<Client> client) { return std::move(client).value(); }
-
-}  // namespace
-
-Client::Client(std::shared_ptr<ClientCore> core) noexcept : core_(std::move(core)) {}
-
-Client::Client(std::string_view url, ClientOptions options) : Client(unwrap(open(url, std::move(options)))) {}
-
-Result<Client> Client::open(std::string_view text, ClientOptions options) {
+/// Connected, if that is asked for.
+Result<std::shared_ptr<ClientCore>> open_core(std::string_view text, ClientOptions options) {
   base::RealRuntime& runtime = base::RealRuntime::process_wide();
   Result<base::Url> url = base::Url::parse(text);
   if (!url) return url.error();
@@ -65,13 +58,34 @@ Result<Client> Client::open(std::string_view text, ClientOptions options) {
     Result<void> connected = runtime.block_on(handle->connect());
     if (!connected) return connected.error();
   }
-  return Client(std::move(handle));
+  return handle;
+}
+
+Client unwrap(Result<Client> client) { return std::move(client).value(); }
+
+}  // namespace
+
+Client::Client(std::shared_ptr<ClientCore> core) noexcept : core_(std::move(core)) {}
+
+Client::Client(std::string_view url, ClientOptions options) : Client(unwrap(open(url, std::move(options)))) {}
+
+Result<Client> Client::open(std::string_view text, ClientOptions options) try {
+  Result<std::shared_ptr<ClientCore>> core = open_core(text, std::move(options));
+  if (!core) return core.error();
+  return Client(std::move(*core));
+} catch (...) {
+  return base::refused_by_system();  // no thread or descriptor is left
 }
 
 Result<Client> Client::open(ClientOptions options) {
   Result<std::string> url = store::default_store_url();
   if (!url) return url.error();
-  return open(*url, std::move(options));
+  Result<Client> client = open(*url, std::move(options));
+  if (client || store::default_store_is_named()) return client;
+  const Errc code = client.code();
+  if (code != Errc::permission_denied && code != Errc::invalid_argument && code != Errc::unsupported) return client;
+  return Error{code, client.error().message +
+                         " (this is the default store: name another, as in PAWL_STORE=file:///path/to/a/folder)"};
 }
 
 Mutex Client::mutex(std::string_view name, LockOptions options) {
@@ -102,6 +116,11 @@ Result<void> Client::check(const Sequencer& sequencer) {
 Result<LockView> Client::inspect(std::string_view name, Kind kind) {
   if (auto usable = core_->usable(); !usable) return usable.error();
   return core_->runtime().block_on(core_->inspect(std::string(name), kind));
+}
+
+Result<std::vector<LockView>> Client::other_kinds(std::string_view name, Kind kind) {
+  if (auto usable = core_->usable(); !usable) return usable.error();
+  return core_->runtime().block_on(core_->other_kinds(std::string(name), kind));
 }
 
 Result<std::vector<LockView>> Client::list(std::string_view prefix) {

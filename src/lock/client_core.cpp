@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace pawl::lock {
@@ -15,6 +16,8 @@ namespace pawl::lock {
 namespace {
 
 constexpr Duration last_words = std::chrono::seconds(2);
+constexpr Duration longest_timeout = std::chrono::hours(24 * 365);  // multiples of it must fit into a Duration
+constexpr std::size_t most_mixed = 1000;
 
 std::string known_schemes(const store::Store& store) {
   std::string names;
@@ -47,22 +50,34 @@ Result<std::shared_ptr<ClientCore>> ClientCore::make(Runtime& runtime, std::shar
     return Error{Errc::invalid_argument, fmt::format("unknown scheme \"{}\"; this store has: {}",
                                                      base::printable(options.scheme), known_schemes(*store))};
   }
-  const Duration timeout = options.timeout.value_or(default_timeout);
+  Duration timeout = options.timeout.value_or(default_timeout);
   if (timeout <= Duration::zero()) return Error{Errc::invalid_argument, "timeout must be above 0"};
+  timeout = std::min(timeout, longest_timeout);
   const Defaults defaults{options.lease, options.lock_delay, options.max_hold, options.label};
   if (auto fits = make_request({}, {}, defaults, scheme->capabilities()); !fits) return fits.error();
   Owner owner;
   if (!options.anonymous) owner = base::this_process();
   auto context =
       std::make_shared<session::Context>(runtime, std::move(store), options.observer, std::move(owner), timeout);
-  const std::weak_ptr<session::Context> weak = context;
-  context->store->attach({timeout,
-                          [weak](const std::string& why) {
-                            const auto self = weak.lock();
-                            if (self) self->telemetry.report({.type = EventType::reconnecting, .message = why});
-                          },
-                          options.credentials});
-  return std::shared_ptr<ClientCore>(new ClientCore(std::move(context), *scheme, defaults));
+  const std::shared_ptr<ClientCore> core(new ClientCore(std::move(context), *scheme, defaults));
+  core->attach_store(options);
+  return core;
+}
+
+void ClientCore::attach_store(const ClientOptions& options) {
+  store::Surroundings surroundings;
+  surroundings.timeout = context_->timeout;
+  surroundings.reconnecting = [weak = std::weak_ptr(context_)](const std::string& why) {
+    const auto self = weak.lock();
+    if (self) self->telemetry.report({.type = EventType::reconnecting, .message = why});
+  };
+  surroundings.credentials = options.credentials;
+  surroundings.sessions_in_doubt = [weak = std::weak_ptr(keeper_), executor = runtime().executor()] {
+    boost::asio::post(executor, [weak] {
+      if (const auto keeper = weak.lock()) keeper->renew_all();
+    });
+  };
+  context_->store->attach(std::move(surroundings));
 }
 
 awaitable<Result<void>> ClientCore::connect(Deadline deadline) {
@@ -134,6 +149,11 @@ awaitable<Result<void>> ClientCore::check(Sequencer sequencer) {
   if (auto usable = this->usable(); !usable) co_return usable;
   Result<base::LockName> name = base::LockName::make(sequencer.name);
   if (!name) co_return name.error();
+  // Another client may have given a store that was emptied a new id: the epoch and the id are read together.
+  if (sequencer.store_id != store_id()) {
+    Result<std::uint64_t> current = co_await context_->store->epoch(patience());
+    if (!current && current.code() != Errc::unsupported) co_return current.error();
+  }
   if (sequencer.store_id != store_id()) {
     co_return Error{Errc::invalid_argument, "the sequencer of " + name->quoted() + " comes from another store"};
   }
@@ -152,6 +172,34 @@ awaitable<Result<LockView>> ClientCore::inspect(std::string name, Kind kind) {
   if (!checked) co_return checked.error();
   const store::LockKey key{kind, std::move(*checked)};
   co_return co_await scheme_.inspect(key, patience());
+}
+
+awaitable<Result<std::vector<LockView>>> ClientCore::other_kinds(std::string name, Kind kind) {
+  const auto self = shared_from_this();
+  if (auto usable = this->usable(); !usable) co_return usable.error();
+  Result<base::LockName> checked = base::LockName::make(name);
+  if (!checked) co_return checked.error();
+  const store::LockKey key{kind, std::move(*checked)};
+  co_return co_await lock::other_kinds(runtime(), scheme_, key, context_->timeout);
+}
+
+void ClientCore::look_for_other_kinds(const store::LockKey& key, store::Scheme& scheme) {
+  if (!context_->telemetry.observed() || !looks_.take(runtime().now())) return;
+  runtime().send([self = shared_from_this(), key, scheme = &scheme] {
+    base::spawn(self->runtime(), self->report_other_kinds(key, scheme));
+  });
+}
+
+// The claim is at the store before we look. So of two kinds that are held at the same time, the one that is granted later
+// finds the other.
+awaitable<void> ClientCore::report_other_kinds(store::LockKey key, store::Scheme* scheme) {
+  const auto self = shared_from_this();
+  if (closed_ || mixed_.contains(key)) co_return;
+  const session::Context::Task task(*context_);
+  Result<std::vector<LockView>> others = co_await lock::other_kinds(runtime(), *scheme, key, context_->timeout);
+  if (!others || others->empty() || closed_ || mixed_.contains(key)) co_return;
+  if (mixed_.size() < most_mixed) mixed_.insert(key);
+  context_->report(EventType::other_kind, key, {.message = describe_other_kinds(key, *others)});
 }
 
 awaitable<Result<std::vector<LockView>>> ClientCore::list(std::string prefix) {
@@ -219,11 +267,13 @@ awaitable<Result<void>> ClientCore::close(Duration within) {
   close_locks();
   while (context_->tasks != 0 && !deadline.passed(runtime().now())) co_await context_->tasks_over.wait(deadline.at);
   const bool over = co_await keeper_->close(deadline);
-  const bool told = co_await context_->telemetry.tell_all(deadline.at);
-  if (over && told) co_return Result<void>();
-  co_return Error{Errc::outcome_unknown,
-                  "the store has not confirmed everything in time; what it does not know yet ends "
-                  "with the lease"};
+  if (!over) {
+    co_return Error{Errc::outcome_unknown,
+                    "the store has not confirmed everything in time; what it does not know yet ends with the lease"};
+  }
+  const bool told = co_await context_->telemetry.finish(deadline.at);
+  if (told) co_return Result<void>();
+  co_return Error{Errc::outcome_unknown, "the store has confirmed everything, but an observer is still busy"};
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lock/other_kinds.hpp"
 #include "lock/settings.hpp"
 #include "session/keeper.hpp"
 
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +56,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
   awaitable<Result<void>> check(Sequencer sequencer);
   awaitable<Result<LockView>> inspect(std::string name, Kind kind);
+  awaitable<Result<std::vector<LockView>>> other_kinds(std::string name, Kind kind);
   awaitable<Result<std::vector<LockView>>> list(std::string prefix);
   awaitable<Result<std::uint64_t>> epoch();
   awaitable<Result<std::uint64_t>> raise_epoch();
@@ -69,6 +72,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   Result<void> usable() const;
 
   std::shared_ptr<local::LocalLock> make_queue(const store::LockKey& key, const LockAgreement& agreed) const;
+  /// That lock was just granted: looks for other kinds of its name and reports them, in the background, where there is an
+  /// observer and it is time for a look. Any thread.
+  void look_for_other_kinds(const store::LockKey& key, store::Scheme& scheme);
   /// A NamedLock ends: its place in the table is free.
   void forget(const store::LockKey& key);
 
@@ -77,16 +83,20 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   static Result<std::shared_ptr<NamedLock>> named_lock(const std::shared_ptr<ClientCore>& self,
                                                        const store::LockKey& key, const LockAgreement& agreed);
   Result<store::Scheme*> find_scheme(std::string_view name) const;
+  void attach_store(const ClientOptions& options);
   void close_locks();
   Deadline patience() const;
   awaitable<Result<std::string>> only_holder(store::LockKey key);
+  awaitable<void> report_other_kinds(store::LockKey key, store::Scheme* scheme);
 
   const std::shared_ptr<session::Context> context_;
   const std::shared_ptr<session::Keeper> keeper_;
   store::Scheme& scheme_;
   const Defaults defaults_;
   std::atomic<bool> closed_{false};
-  std::mutex mutex_;  // guards the table
+  LookAllowance looks_;
+  std::set<store::LockKey> mixed_ = {};  // of which another kind was reported; on the executor only
+  std::mutex mutex_;                     // guards the table
   std::map<store::LockKey, std::weak_ptr<NamedLock>> locks_;
 };
 

@@ -7,7 +7,7 @@ namespace pawl::lock {
 Sequencer HoldCore::sequencer(std::size_t permit) const {
   const store::LockKey& key = lock_->key();
   Sequencer sequencer;
-  sequencer.store_id = lock_->client().store_id();
+  sequencer.store_id = store_id_;
   sequencer.kind = key.kind;
   sequencer.mode = hold_->mode();
   if (permit < hold_->slots().size()) sequencer.slot = hold_->slots()[permit];
@@ -49,7 +49,7 @@ Result<void> HoldCore::release_blocking() {
     return {};
   }
   const auto settlement = std::make_shared<claim::Settlement>(runtime);
-  Result<void> outcome;
+  Result<void> outcome = Error{Errc::outcome_unknown, "the release was not begun"};
   const bool sent = runtime.wait_here([&](const Runtime::Done& done) {
     queue_->send_release(hold_, settlement);
     if (settlement->outcome) {
@@ -65,10 +65,19 @@ Result<void> HoldCore::release_blocking() {
   return sent ? outcome : runtime.block_on(queue_->release(hold_));
 }
 
+/// Before anything is done to the hold: its sequencers would say that it is shared from then on.
+Result<void> HoldCore::can_be_shared() const {
+  const Kind kind = lock_->key().kind;
+  if (kind == Kind::rw) return {};
+  return Error{Errc::unsupported, "only a hold of a SharedMutex can be downgraded; " + lock_->key().name.quoted() +
+                                      " is of the kind " + std::string(to_string(kind))};
+}
+
 awaitable<Result<void>> HoldCore::downgrade() {
   const auto lock = lock_;
   const auto queue = queue_;
   if (inert()) co_return Error{Errc::closed, "this hold belongs to the process before fork()"};
+  if (auto can = can_be_shared(); !can) co_return can;
   co_return co_await queue->downgrade(hold_);
 }
 

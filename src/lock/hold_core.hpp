@@ -6,6 +6,7 @@
 #include <pawl/hold.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace pawl::lock {
@@ -15,7 +16,10 @@ class HoldCore {
  public:
   HoldCore(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalLock> queue,
            std::shared_ptr<local::LocalHold> hold)
-      : lock_(std::move(lock)), queue_(std::move(queue)), hold_(std::move(hold)) {}
+      : lock_(std::move(lock)),
+        queue_(std::move(queue)),
+        hold_(std::move(hold)),
+        store_id_(lock_->client().store_id()) {}
 
   static Hold face(std::shared_ptr<HoldCore> core) { return Access::make<Hold>(std::move(core)); }
   static const std::shared_ptr<HoldCore>& behind(const Hold& hold) { return Access::core(hold); }
@@ -43,11 +47,13 @@ class HoldCore {
   static awaitable<void> finish_downgrade(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalLock> queue,
                                           std::shared_ptr<local::LocalHold> hold);
   Result<void> let_go();
+  Result<void> can_be_shared() const;
   void send();
 
   const std::shared_ptr<NamedLock> lock_;
   const std::shared_ptr<local::LocalLock> queue_;  // where it was granted
   const std::shared_ptr<local::LocalHold> hold_;
+  const std::uint64_t store_id_;  // at the grant: a store that comes back empty may have another one
 };
 
 }  // namespace pawl::lock

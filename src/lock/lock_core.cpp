@@ -29,6 +29,7 @@ Result<Hold> conclude(const std::shared_ptr<NamedLock>& lock, const std::shared_
     hold = local.error();
   }
   count(lock->client(), lock->key(), hold, began);
+  if (hold) lock->client().look_for_other_kinds(lock->key(), *lock->agreed().scheme);
   return hold;
 }
 

@@ -4,6 +4,7 @@
 #include "base/on_stop.hpp"
 #include "base/planted.hpp"
 #include "base/wakeup.hpp"
+#include "store/answered.hpp"
 #include "store/rules.hpp"
 
 #include <algorithm>
@@ -75,7 +76,8 @@ awaitable<Result<std::optional<Leader>>> ObservationCore::next(std::shared_ptr<O
     const Duration timeout = self->lock_->client().context().timeout;
     Deadline answer = Deadline::in(runtime.now(), timeout);
     if (wait && *wait > Duration::zero()) answer = answer.sooner(deadline.at);
-    Result<store::Succession> seen = co_await self->lock_->agreed().scheme->succession(key, self->last_, answer);
+    store::Scheme& scheme = *self->lock_->agreed().scheme;
+    Result<store::Succession> seen = co_await store::answered(scheme.succession(key, self->last_, answer));
     if (!seen && !store::may_pass(seen.code())) co_return seen.error();
     Duration pause = backoff;
     if (seen) {

@@ -1,5 +1,7 @@
 #include "session/keeper.hpp"
 
+#include "store/answered.hpp"
+
 #include <algorithm>
 
 namespace pawl::session {
@@ -56,7 +58,7 @@ awaitable<Result<std::shared_ptr<Session>>> Keeper::open(Duration lease, Deadlin
   while (!session && !deadline.passed(runtime_.now())) {
     const Time sent = runtime_.now();
     const Deadline attempt = deadline.sooner(base::after(sent, std::min(context_->timeout, lease)));
-    Result<store::SessionGrant> grant = co_await context_->store->open_session(request, attempt);
+    Result<store::SessionGrant> grant = co_await store::answered(context_->store->open_session(request, attempt));
     if (grant) {
       session = std::make_shared<Session>(context_, *grant);
       ++open_sessions_;
@@ -92,6 +94,12 @@ void Keeper::session_over(Duration lease, const Session* session) {
     if (!found->second.opening && found->second.waiting.empty()) slots_.erase(found);
   }
   if (--open_sessions_ == 0) all_over_.notify();
+}
+
+void Keeper::renew_all() {
+  for (auto& [lease, slot] : slots_) {
+    if (slot.live) slot.live->renew_now();
+  }
 }
 
 awaitable<bool> Keeper::close(Deadline deadline) {

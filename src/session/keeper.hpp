@@ -23,6 +23,9 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   /// The same, or a new one. Errors: overloaded (too many lengths), closed, and what the store says.
   awaitable<Result<std::shared_ptr<Session>>> session(Duration lease, Deadline deadline);
 
+  /// The store may have forgotten the sessions: each is renewed now, or found lost.
+  void renew_all();
+
   /// Ends all sessions and waits until the store knows it. False: the deadline came first.
   awaitable<bool> close(Deadline deadline);
 

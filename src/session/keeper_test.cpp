@@ -57,7 +57,7 @@ TEST_F(KeeperTest, ManyWhoAskAtOnceOpenOne) {
 TEST_F(KeeperTest, ALostSessionIsReplacedByAnother) {
   const auto first = session();
   Quiet member;
-  first->join(member);
+  first->join(member, {});
   alice_.faults->cut();
   pass(lease);
   EXPECT_TRUE(member.lost);
@@ -65,9 +65,23 @@ TEST_F(KeeperTest, ALostSessionIsReplacedByAnother) {
   const auto second = session();
   EXPECT_FALSE(second == first);
   EXPECT_TRUE(second->live());
-  second->join(member);
+  second->join(member, {});
   pass(3 * lease);
   EXPECT_TRUE(session() == second) << "the end of the old one does not disturb the new one";
+}
+
+TEST_F(KeeperTest, SessionsInDoubtAreRenewedAtOnceAndNotAtTheirNextRenewal) {
+  const auto first = session();
+  const auto second = session(10s);
+  Quiet member, other;
+  first->join(member, {});
+  second->join(other, {});
+  pass(1s);
+  ASSERT_EQ(alice_.sent(Operation::renew), 0u);
+  keeper().renew_all();
+  pass(1ms);
+  EXPECT_EQ(alice_.sent(Operation::renew), 2u);
+  EXPECT_TRUE(first->live() && second->live());
 }
 
 TEST_F(KeeperTest, AnIdleSessionIsClosedAfterOneLeaseAndForgotten) {
@@ -82,7 +96,7 @@ TEST_F(KeeperTest, EightLengthsAreKeptAndANinthIsTooMany) {
   std::vector<std::unique_ptr<Quiet>> members;
   for (int i = 1; i <= 8; ++i) {
     members.push_back(std::make_unique<Quiet>());
-    session(i * 10s)->join(*members.back());
+    session(i * 10s)->join(*members.back(), {});
   }
   EXPECT_EQ(await<Opened>(start_session(90s)).code(), Errc::overloaded);
   EXPECT_TRUE(session(80s)->live()) << "those that are kept are still served";
@@ -93,7 +107,7 @@ TEST_F(KeeperTest, ALengthThatIsNoLongerUsedMakesRoomForAnother) {
   std::vector<std::unique_ptr<Quiet>> members;
   for (int i = 1; i <= 7; ++i) {
     members.push_back(std::make_unique<Quiet>());
-    session(i * 100s)->join(*members.back());
+    session(i * 100s)->join(*members.back(), {});
   }
   session(10s);
   EXPECT_EQ(await<Opened>(start_session(5s)).code(), Errc::overloaded);
@@ -112,7 +126,7 @@ TEST_F(KeeperTest, ALengthThatIsBeingClosedHasGivenUpItsPlace) {
   alice_.faults->refuse(false);
   for (int i = 1; i <= 8; ++i) {
     members.push_back(std::make_unique<Quiet>());
-    session(i * 100s)->join(*members.back());
+    session(i * 100s)->join(*members.back(), {});
   }
   EXPECT_EQ(await<Opened>(start_session(1000s)).code(), Errc::overloaded);
 }
@@ -142,7 +156,7 @@ TEST_F(KeeperTest, AnOpeningWhoseReplyWasLostIsRepeatedAndTheUnknownOneRunsOut) 
   const auto opening = start_session(lease, 20s);
   const auto opened = await<Opened>(opening).value();
   Quiet member;
-  opened->join(member);
+  opened->join(member, {});
   EXPECT_EQ(census().sessions, 2u);
   pass(lease);
   EXPECT_EQ(census().sessions, 1u);
@@ -175,7 +189,7 @@ TEST_F(KeeperTest, AnAnswerThatComesTooLateIsOfNoUseAndAnotherIsAskedFor) {
 
 TEST_F(KeeperTest, CloseEndsAllSessionsAndWaitsForTheStore) {
   Quiet member;
-  session(10s)->join(member);
+  session(10s)->join(member, {});
   session(20s);
   alice_.faults->delay_all(100ms);
   const Time began = now();

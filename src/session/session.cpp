@@ -1,8 +1,10 @@
 #include "session/session.hpp"
 
 #include "base/planted.hpp"
+#include "store/answered.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace pawl::session {
@@ -18,14 +20,25 @@ Session::Session(std::shared_ptr<Context> context, store::SessionGrant grant)
       wakeup_(runtime_),
       idle_since_(runtime_.now()) {}
 
-Session::Membership Session::join(Member& member) {
-  members_.emplace(++last_membership_, &member);
+Session::Membership Session::join(Member& member, store::ClaimId claim) {
+  members_.emplace(++last_membership_, Seat{&member, claim});
   return last_membership_;
 }
 
 void Session::leave(Membership membership) {
+  wait_for_news(membership, false);
   if (members_.erase(membership) == 0 || !members_.empty()) return;
   idle_since_ = runtime_.now();
+}
+
+void Session::wait_for_news(Membership membership, bool on) {
+  const auto seat = members_.find(membership);
+  if (seat == members_.end() || std::exchange(seat->second.waits, on) == on) return;
+  waiting_ = on ? waiting_ + 1 : waiting_ - 1;
+  const Time due = base::after(runtime_.now(), ask_for_news);
+  if (!on || next_renewal_ <= due) return;
+  next_renewal_ = due;
+  wakeup_.notify();
 }
 
 void Session::start(Time sent, std::function<void()> over) {
@@ -41,6 +54,12 @@ void Session::validity_lost() {
   runtime_.send([self = shared_from_this()] { self->lost(); });
 }
 
+void Session::renew_now() {
+  if (ended_) return;
+  next_renewal_ = runtime_.now();
+  wakeup_.notify();
+}
+
 void Session::end() {
   if (ended_) return;
   ended_ = true;
@@ -52,7 +71,7 @@ void Session::lost() {
   if (planted(Bug::renew_after_lost)) return;
   end();
   const auto members = std::exchange(members_, {});
-  for (const auto& [membership, member] : members) member->session_lost();
+  for (const auto& [membership, seat] : members) seat.member->session_lost();
 }
 
 bool Session::idle() const {
@@ -67,7 +86,7 @@ awaitable<void> Session::keep([[maybe_unused]] std::shared_ptr<Session> self, st
     // After a pause the deadline may have passed, and lost() may still be on its way from the notifier.
     const bool late = !validity_->valid() && !planted(Bug::renew_after_lost);
     if (ended_ || late || idle()) break;
-    co_await renew();
+    if (runtime_.now() >= next_renewal_) co_await renew();
   }
   lost();  // whoever is still a member must hear of it
   co_await close_at_store();
@@ -77,12 +96,14 @@ awaitable<void> Session::keep([[maybe_unused]] std::shared_ptr<Session> self, st
 awaitable<void> Session::renew() {
   const Time sent = runtime_.now();
   last_sent_ = sent;
+  next_renewal_ = Time::max();  // whoever wants one sooner while this one is under way gets another
   const Deadline deadline = Deadline::in(sent, std::min(context_->timeout, grant_.lease / 3));
-  Result<store::Renewal> renewal = co_await context_->store->renew(grant_.id, deadline);
+  Result<store::Renewal> renewal = co_await store::answered(context_->store->renew(grant_.id, deadline));
   if (ended_ && !planted(Bug::renew_after_lost)) co_return;
   if (renewal) {
     base::tally(context_->telemetry.renewals);
-    next_renewal_ = sent + grant_.lease / 3;
+    const Duration usual = grant_.lease / 3;
+    next_renewal_ = std::min(next_renewal_, sent + (waiting_ > 0 ? std::min(usual, ask_for_news) : usual));
     const Time counts_from = renewal->counts_from.value_or(sent);
     const Time confirmed = planted(Bug::deadline_from_reply) ? runtime_.now() : counts_from;
     if (validity_->confirm(confirmed)) renewed(*renewal);
@@ -90,15 +111,20 @@ awaitable<void> Session::renew() {
   }
   base::tally(context_->telemetry.renewal_failures);
   // Sooner than a third: the lease still stands, and the next try may get through.
-  next_renewal_ = runtime_.now() + grant_.lease / 12;
+  next_renewal_ = std::min(next_renewal_, runtime_.now() + std::min(grant_.lease / 12, ask_for_news));
   if (renewal.code() == Errc::lost) lost();
 }
 
 void Session::renewed(const store::Renewal& renewal) {
-  if (renewal.changes == changes_) return;
-  changes_ = renewal.changes;
+  const bool moved = std::exchange(changes_, renewal.changes) != renewal.changes;
+  const auto& changed = renewal.changed;
+  if (changed ? changed->empty() : !moved) return;
+  const std::set<store::ClaimId> named =
+      changed ? std::set(changed->begin(), changed->end()) : std::set<store::ClaimId>();
   const auto members = members_;
-  for (const auto& [membership, member] : members) member->session_changed();
+  for (const auto& [membership, seat] : members) {
+    if (!changed || named.contains(seat.claim)) seat.member->session_changed();
+  }
 }
 
 // Until the store confirms it, or its lease is over there as well: nothing was renewed after last_sent_.
@@ -107,7 +133,7 @@ awaitable<void> Session::close_at_store() {
   Duration pause = grant_.lease / 12;
   while (runtime_.now() < give_up) {
     const Deadline deadline = Deadline::in(runtime_.now(), context_->timeout);
-    Result<void> closed = co_await context_->store->close_session(grant_.id, deadline);
+    Result<void> closed = co_await store::answered(context_->store->close_session(grant_.id, deadline));
     if (closed) co_return;
     co_await base::sleep_for(runtime_, pause);
     pause = std::min(pause * 2, grant_.lease);

@@ -4,6 +4,8 @@
 #include "session/context.hpp"
 #include "session/validity.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -33,6 +35,7 @@ class Member {
 /// | live   | live              | live, tries sooner | ended: members told              | ended                        |
 /// | ended  | -                 | -                  | -                                | -                            |
 ///
+/// Renewed at every third of the lease, and every 5 s while a member waits: one request, whatever the number of members.
 /// An ended session is never renewed again, and is closed at the store until that is confirmed or its lease is over.
 /// Threads: on the executor only; validity() is safe everywhere.
 class Session final : public std::enable_shared_from_this<Session>, private Validity::Watcher {
@@ -44,16 +47,26 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   bool live() const { return !ended_ && validity_->valid(); }
 
   using Membership = std::uint64_t;
-  Membership join(Member& member);
+  Membership join(Member& member, store::ClaimId claim);
   void leave(Membership membership);
+  /// While one of its members waits for a notice that may be lost, the session asks for it this often.
+  static constexpr Duration ask_for_news = std::chrono::seconds(5);
+  void wait_for_news(Membership membership, bool on);
 
   /// Confirms the opening and keeps the session until it ends. `over` is called when the last word to the store is said.
   void start(Time sent, std::function<void()> over);
+  /// Does not wait for the next renewal to find out whether the store still knows it.
+  void renew_now();
   /// No more claims under this session; it is closed at the store.
   void end();
 
  private:
   awaitable<void> keep(std::shared_ptr<Session> self, std::function<void()> over);
+  struct Seat {
+    Member* member;
+    store::ClaimId claim;
+    bool waits = false;
+  };
   awaitable<void> renew();
   awaitable<void> close_at_store();
   void renewed(const store::Renewal& renewal);
@@ -66,8 +79,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   const store::SessionGrant grant_;
   const std::shared_ptr<Validity> validity_;
   base::Wakeup wakeup_;
-  std::map<Membership, Member*> members_;  // in the order of joining: a simulated run can be repeated
+  std::map<Membership, Seat> members_;  // in the order of joining: a simulated run can be repeated
   Membership last_membership_ = 0;
+  std::size_t waiting_ = 0;  // members that do
   Time idle_since_;
   Time last_sent_{};
   Time next_renewal_{};

@@ -38,6 +38,14 @@ class SessionTest : public ClientScene {
     session->start(sent, [this] { ++over_; });
     return session;
   }
+  store::Claim claim_of(const Session& session, std::string_view name) {
+    store::Claim claim{alice_.process.make_id<store::ClaimId>(), session.id(), lock_key(name)};
+    EXPECT_TRUE(run(alice_, alice_.scheme().claim(claim, soon())));
+    return claim;
+  }
+  void revoke(const store::Claim& claim) {
+    ASSERT_TRUE(run(alice_, alice_.scheme().revoke(claim.key, claim.id, false, soon())).value());
+  }
   std::size_t renewals() const { return alice_.sent(Operation::renew); }
   std::size_t closings() const { return alice_.sent(Operation::close_session); }
 
@@ -53,7 +61,7 @@ using Said = std::vector<std::string>;
 TEST_F(SessionTest, LiveIsRenewedAtEveryThirdOfTheLease) {
   const auto session = open();
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   pass(lease / 3 - 1ns);
   EXPECT_EQ(renewals(), 0u);
   pass(1ns);
@@ -72,10 +80,25 @@ TEST_F(SessionTest, LiveIsValidFromBeforeTheOpeningWasSent) {
   EXPECT_EQ(session->validity()->remaining(), certain - 1s);
 }
 
+// The answer under way may be older than the doubt.
+TEST_F(SessionTest, LiveIsRenewedAgainWhenADoubtComesDuringARenewal) {
+  const auto session = open();
+  Fellow fellow(said_);
+  session->join(fellow, {});
+  alice_.faults->delay_all(100ms);
+  pass(lease / 3 + 50ms);
+  EXPECT_EQ(renewals(), 1u);
+  session->renew_now();
+  pass(50ms);
+  EXPECT_EQ(renewals(), 2u);
+  pass(lease / 3 - 1ms);
+  EXPECT_EQ(renewals(), 2u) << "and then as usual";
+}
+
 TEST_F(SessionTest, LiveTriesSoonerAfterARenewalThatFailed) {
   const auto session = open();
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   alice_.faults->refuse(true);
   pass(lease / 3);
   EXPECT_EQ(renewals(), 1u);
@@ -96,7 +119,7 @@ TEST_F(SessionTest, LiveTriesSoonerAfterARenewalThatFailed) {
 TEST_F(SessionTest, LiveEndsWhenTheStoreSaysLostAndTheMembersAreTold) {
   const auto session = open();
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   run(alice_, [](std::shared_ptr<FaultyStore> store) -> awaitable<bool> {
     co_await store->expire_sessions();
     co_return true;
@@ -111,7 +134,7 @@ TEST_F(SessionTest, LiveEndsWhenTheStoreSaysLostAndTheMembersAreTold) {
 TEST_F(SessionTest, LiveEndsAtTheDeadlineAndTheMembersAreTold) {
   const auto session = open();
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   alice_.faults->cut();
   pass(certain - 1ns);
   EXPECT_TRUE(session->live());
@@ -124,7 +147,7 @@ TEST_F(SessionTest, LiveEndsAtTheDeadlineAndTheMembersAreTold) {
 TEST_F(SessionTest, LiveEndsWhenIdleForOneLeaseAndIsClosedAtTheStore) {
   const auto session = open();
   Fellow fellow(said_);
-  const Session::Membership membership = session->join(fellow);
+  const Session::Membership membership = session->join(fellow, {});
   pass(lease + 1s);
   session->leave(membership);
   pass(lease - 1s);
@@ -147,7 +170,7 @@ TEST_F(SessionTest, LiveThatNobodyEverJoinedIsIdleFromItsBeginning) {
 TEST_F(SessionTest, LiveEndTellsTheMembersAndClosesAtOnce) {
   const auto session = open();
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   session->end();
   session->end();
   EXPECT_FALSE(session->live());
@@ -174,7 +197,7 @@ TEST_F(SessionTest, EndedIsNeverRenewed) {
 TEST_F(SessionTest, EndedByAPauseIsNotRenewedWhenTheProcessGoesOn) {
   const auto session = open();
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   alice_.process.pause();
   pass(certain + 1ms);
   alice_.process.resume();
@@ -236,28 +259,92 @@ TEST_F(SessionTest, EndedHearsNothingMore) {
   session->end();
   pass(0s);
   Fellow fellow(said_);
-  session->join(fellow);
+  session->join(fellow, {});
   pass(10 * lease);
   EXPECT_TRUE(said_.empty());
 }
 
 // Members.
 
-TEST_F(SessionTest, AChangeNumberThatMovedIsToldToAllMembersOnce) {
+// Nobody watches the claims of these scenes: all notices are lost.
+
+TEST_F(SessionTest, ARenewalThatNamesAClaimIsToldToItsMemberAlone) {
+  const auto session = open();
+  const store::Claim revoked = claim_of(*session, "job"), other = claim_of(*session, "other");
+  Fellow first(said_, "first "), second(said_, "second ");
+  session->join(first, other.id);
+  session->join(second, revoked.id);
+  revoke(revoked);
+  EXPECT_TRUE(said_.empty());
+  pass(lease / 3);
+  EXPECT_EQ(said_, (Said{"second changed"}));
+  ASSERT_TRUE(run(alice_, alice_.scheme().look(revoked, soon())));
+  pass(lease);
+  EXPECT_EQ(said_.size(), 1u);
+}
+
+TEST_F(SessionTest, ARenewalWhoseAnswerIsLostIsRepeatedWithTheSameNames) {
+  const auto session = open();
+  const store::Claim revoked = claim_of(*session, "job");
+  Fellow fellow(said_);
+  session->join(fellow, revoked.id);
+  revoke(revoked);
+  alice_.faults->lose_next_reply(Operation::renew);
+  pass(lease / 3 + timeout + lease / 12);
+  EXPECT_EQ(renewals(), 2u);
+  EXPECT_EQ(said_, (Said{"changed"}));
+}
+
+TEST_F(SessionTest, AChangeNumberThatMovedWithoutNamesIsToldToAllMembersOnce) {
   const auto session = open();
   Fellow first(said_, "first "), second(said_, "second "), third(said_, "third ");
-  session->join(first);
-  const Session::Membership gone = session->join(second);
-  session->join(third);
+  session->join(first, {});
+  const Session::Membership gone = session->join(second, {});
+  session->join(third, {});
   session->leave(gone);
-  store::Claim claim{alice_.process.make_id<store::ClaimId>(), session->id(), lock_key("job")};
-  ASSERT_TRUE(run(alice_, alice_.scheme().claim(claim, soon())));
-  ASSERT_TRUE(run(alice_, alice_.scheme().revoke(claim.key, claim.id, false, soon())).value());
-  EXPECT_TRUE(said_.empty()) << "nobody watches this claim: its notice is lost";
+  std::vector<store::Claim> claims;
+  for (std::size_t i = 0; i <= store::most_named; ++i) claims.push_back(claim_of(*session, "job " + std::to_string(i)));
+  for (const store::Claim& claim : claims) revoke(claim);
   pass(lease / 3);
   EXPECT_EQ(said_, (Said{"first changed", "third changed"}));
+  for (const store::Claim& claim : claims) ASSERT_TRUE(run(alice_, alice_.scheme().look(claim, soon())));
   pass(lease);
   EXPECT_EQ(said_.size(), 2u);
+}
+
+TEST_F(SessionTest, WhileAMemberWaitsForNewsItIsRenewedEveryFiveSeconds) {
+  constexpr Duration long_lease = 10min;
+  const auto session = open(long_lease);
+  Fellow first(said_), second(said_);
+  const Session::Membership one = session->join(first, {}), other = session->join(second, {});
+  pass(1min);
+  EXPECT_EQ(renewals(), 0u);
+  session->wait_for_news(one, true);
+  session->wait_for_news(other, true);
+  pass(5s - 1ns);
+  EXPECT_EQ(renewals(), 0u);
+  pass(1ns);
+  EXPECT_EQ(renewals(), 1u);
+  pass(1min);
+  EXPECT_EQ(renewals(), 13u) << "one request for both of them";
+  session->wait_for_news(one, false);
+  pass(5s);
+  EXPECT_EQ(renewals(), 14u) << "the other one still waits";
+  session->leave(other);
+  pass(5s);
+  EXPECT_EQ(renewals(), 15u) << "which was planned already";
+  pass(long_lease / 3 - 1ns);
+  EXPECT_EQ(renewals(), 15u);
+  pass(1ns);
+  EXPECT_EQ(renewals(), 16u);
+}
+
+TEST_F(SessionTest, AShortLeaseIsNotRenewedMoreOftenForAMemberThatWaits) {
+  const auto session = open(9s);
+  Fellow fellow(said_);
+  session->wait_for_news(session->join(fellow, {}), true);
+  pass(9s);
+  EXPECT_EQ(renewals(), 3u);
 }
 
 TEST_F(SessionTest, MembersHearOfTheLossInTheOrderInWhichTheyJoined) {
@@ -265,7 +352,7 @@ TEST_F(SessionTest, MembersHearOfTheLossInTheOrderInWhichTheyJoined) {
   std::vector<std::unique_ptr<Fellow>> fellows;
   for (const char* name : {"a ", "b ", "c "}) {
     fellows.push_back(std::make_unique<Fellow>(said_, name));
-    session->join(*fellows.back());
+    session->join(*fellows.back(), {});
   }
   session->end();
   pass(0s);

@@ -55,7 +55,7 @@ void Validity::set_alarm(Time at) {
   });
 }
 
-// On the notifier. Renewals do not touch the alarm: it finds the newest deadline when it comes.
+// On the thread of the alarms. Renewals do not touch the alarm: it finds the newest deadline when it comes.
 void Validity::look_at_the_clock() {
   const std::int64_t seen = deadline_.load();
   if (seen == gone) return;
@@ -77,10 +77,8 @@ void Validity::tell(void (Watcher::*what)()) {
     const std::lock_guard lock(mutex_);
     watchers = watchers_;
   }
-  for (auto& [id, watcher] : watchers) {
-    runtime_.notify([watcher = std::move(watcher), what] {
-      if (const auto told = watcher.lock()) ((*told).*what)();
-    });
+  for (const auto& [id, watcher] : watchers) {
+    if (const auto told = watcher.lock()) ((*told).*what)();
   }
 }
 

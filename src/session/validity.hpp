@@ -22,9 +22,10 @@ using base::Time;
 /// | jeopardy | valid again                  | lost at the deadline    | lost          |
 /// | lost     | refused: lost is for ever    | -                       | -             |
 ///
-/// Threads: all. Watchers are called on the notifier thread.
+/// Threads: all. Watchers are called by whoever learns it first: the thread that watches deadlines, or the executor.
 class Validity : public std::enable_shared_from_this<Validity> {
  public:
+  /// Must not block, nor call back: what takes time is sent elsewhere.
   class Watcher {
    public:
     virtual void validity_lost() = 0;  ///< once

@@ -56,9 +56,23 @@ struct Granted {
 };
 
 struct Waiting {
-  Duration look_again_in;  ///< claim again after this long, even if no hint arrives
+  /// Claim again after this long, even if no hint arrives. More than 5 s only where renewals tell of the notices that
+  /// were lost (Renewal::changes): the session is then renewed every 5 s.
+  Duration look_again_in;
   std::optional<Owner> holder = {};
   std::optional<std::uint64_t> ahead = {};
+
+  /// For messages, and only where it costs nothing to know:
+  /// What is left of the lock-delay of a failed holder that stands in the way; 0: there is none, or it is not known.
+  Duration shut_for = {};
+  /// Permits of a semaphore, of holders and of those who failed.
+  struct Permits {
+    std::uint32_t taken = 0;
+    std::uint32_t in_lock_delay = 0;
+
+    friend bool operator==(const Permits&, const Permits&) = default;
+  };
+  std::optional<Permits> permits = {};
 };
 
 using ClaimState = std::variant<Granted, Waiting>;

@@ -2,8 +2,11 @@
 
 #include "base/lock_name.hpp"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace pawl::store {
@@ -25,14 +28,17 @@ Result<Credentials> read_password(const std::string& file) {
 awaitable<Result<std::optional<base::Credentials>>> find_credentials(base::Runtime& runtime, CredentialSource source) {
   const auto found = std::make_shared<Result<Credentials>>(Credentials());
   std::function<void()> look;
+  std::string lane = "credentials";
   if (source.ask) {
     look = [found, ask = source.ask] { *found = ask(); };
+    lane += fmt::format(" {}", source.client);
   } else if (!source.password_file.empty()) {
     look = [found, file = source.password_file] { *found = read_password(file); };
+    lane += " " + source.password_file;
   } else {
     co_return source.from_url;
   }
-  co_await runtime.offload(look);
+  co_await runtime.offload(lane, look);
   if (!*found) co_return found->error();
   Credentials& credentials = found->value();
   if (credentials.user.empty() && source.from_url) credentials.user = source.from_url->expose().user;

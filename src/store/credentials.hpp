@@ -15,6 +15,7 @@ struct CredentialSource {
   std::string password_file = {};  ///< instead of the password in the URL; read anew each time
   /// Instead of both. User code: never called on the executor.
   std::function<Result<Credentials>()> ask = {};
+  const void* client = nullptr;  ///< whose: one that hangs there delays no other
 };
 
 /// Nothing: the URL names nobody. Errors: permission_denied (the file cannot be read), and what `ask` says.

@@ -44,9 +44,13 @@ Result<std::string> home_of(uid_t user) {
 
 }  // namespace
 
-Result<std::string> default_store_url() {
+bool default_store_is_named() {
   const char* named = std::getenv("PAWL_STORE");
-  if (named != nullptr && *named != '\0') return std::string(named);
+  return named != nullptr && *named != '\0';
+}
+
+Result<std::string> default_store_url() {
+  if (default_store_is_named()) return std::string(std::getenv("PAWL_STORE"));
   const uid_t user = ::geteuid();
   if (user == 0) return std::string("file:///var/lib/pawl");
   Result<std::string> home = home_of(user);

@@ -11,5 +11,7 @@ namespace pawl::store {
 /// environments differ, must meet in one folder.
 /// Errors: invalid_argument when the user has no home.
 Result<std::string> default_store_url();
+/// By PAWL_STORE.
+bool default_store_is_named();
 
 }  // namespace pawl::store

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace pawl::store {
 
 Result<void> check_sound(const Claim& claim, std::optional<std::uint32_t> agreed) {
@@ -27,6 +29,13 @@ bool fits(Kind kind, Mode mode, std::uint32_t wanted, const Occupied& occupied) 
   if (kind == Kind::permits) return wanted <= occupied.free_permits;
   if (base::planted(base::Bug::reader_beside_writer) && mode == Mode::shared) return true;
   return mode == Mode::shared ? !occupied.by_exclusive : !occupied.by_anybody;
+}
+
+Waiting::Permits divide(std::uint32_t used, const std::vector<Ghost>& ghosts) {
+  std::size_t of_ghosts = 0;
+  for (const Ghost& ghost : ghosts) of_ghosts += ghost.slots.size();
+  const auto in_lock_delay = static_cast<std::uint32_t>(std::min<std::size_t>(of_ghosts, used));
+  return {.taken = used - in_lock_delay, .in_lock_delay = in_lock_delay};
 }
 
 bool may_pass(Errc code) { return code == Errc::store_unavailable || code == Errc::outcome_unknown; }

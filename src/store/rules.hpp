@@ -36,6 +36,9 @@ struct Occupied {
 /// An exclusive claim fits beside nobody, a shared one beside shared ones, permits while there are enough left.
 bool fits(Kind kind, Mode mode, std::uint32_t wanted, const Occupied& occupied);
 
+/// Of the permits in use: how many are held, and how many are in lock-delay.
+Waiting::Permits divide(std::uint32_t used, const std::vector<Ghost>& ghosts);
+
 /// It says nothing about the lock: asking again may help.
 bool may_pass(Errc code);
 

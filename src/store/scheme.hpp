@@ -30,7 +30,8 @@ class Scheme {
 
   /// Idempotent by the claim's id. A claim that is waiting keeps its place. Never grants to a session that has ended.
   virtual awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) = 0;
-  /// Release, or leave the queue. Compares the id; nothing else is ever touched.
+  /// Release, or leave the queue. Compares the id; nothing else is ever touched. `not_there`: it was gone before this call.
+  /// A transport that sends a request again by itself must answer for the first copy, which did it.
   virtual awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) = 0;
   /// The same two, where they can be done here and now without waiting for anybody. Nothing: they cannot, and nothing
   /// has happened.
@@ -40,7 +41,8 @@ class Scheme {
   virtual awaitable<Result<Standing>> look(Claim claim, Deadline deadline) = 0;
 
   /// From exclusive to shared, with the same token: readers who wait come in. `not_owner` unless the claim holds its
-  /// lock exclusively, or has been downgraded before. A withdraw() may cross it on its way, and must leave nothing.
+  /// lock exclusively, or has been downgraded before. No withdraw() is sent while it is under way; one whose outcome is
+  /// unknown may arrive behind a withdraw() all the same, and must leave nothing.
   virtual awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) = 0;
 
   /// The claim's label has changed: it is passed on inside its client. For people only.
@@ -50,6 +52,10 @@ class Scheme {
   /// Watch first, then claim.
   virtual void watch(ClaimId claim, Waker waker) = 0;
   virtual void unwatch(ClaimId claim) = 0;
+
+  /// Does a claim of kind `ours` wait for one of kind `other` and that mode, of the same name? Kinds never meet, unless
+  /// they are another library's that keeps them in one place.
+  virtual bool waits_for(Kind ours, Kind other, Mode /*mode*/) const { return ours == other; }
 
   /// For people: holders, waiters in order, ages. An unused lock gives an empty view.
   virtual awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) = 0;

@@ -23,10 +23,17 @@ struct SessionGrant {
   Duration lease;  ///< what the store granted; it may clamp
 };
 
+/// How many claims a renewal names at most.
+inline constexpr std::size_t most_named = 1000;
+
 struct Renewal {
-  /// Grows whenever one of the session's claims had something to be told (contended, revoked). A notice may have been
-  /// lost: when this number moved, look() at the claims.
+  /// Another number than in the last renewal: claims of the session were sent notices, and a notice may have been lost.
+  /// Those that wait claim() again, those that hold look().
   std::uint64_t changes = 0;
+  /// Which claims these are: every one that was sent a notice and was not asked about since, by claim(), look() or
+  /// withdraw(). It is named in each renewal until then, so that a lost answer loses nothing, and only what is named
+  /// asks. Unset: the store cannot tell, or they are more than most_named.
+  std::optional<std::vector<ClaimId>> changed = {};
   /// From when the lease counts, where that is not the time at which the renewal was sent.
   std::optional<base::Time> counts_from = {};
 };
@@ -38,6 +45,9 @@ struct Surroundings {
   std::function<void(const std::string& why)> reconnecting = {};
   /// Instead of those in the URL. User code: never on the executor.
   std::function<Result<Credentials>()> credentials = {};
+  /// The store may have forgotten its sessions (a new connection, a new epoch, another folder at its path): every
+  /// session is renewed now, and one that is not known any more is lost now. Any thread.
+  std::function<void()> sessions_in_doubt = {};
 };
 
 /// The system that keeps the truth. Its connection reconnects by itself.

@@ -200,4 +200,13 @@ TEST_P(Elections, AnObservationEndsWhenItIsCancelledAndWithItsClient) {
   EXPECT_EQ(closed.get().code(), Errc::closed);
 }
 
+TEST_P(Elections, WhoIsRefusedIsToldWhoLeads) {
+  PAWL_NEEDS(election);
+  const Actor alice = world().client({.label = "billing"}), bob = world().client();
+  const Hold first = lead(alice, "alice");
+  const std::string message = start_campaign(bob, "bob", {.wait = 0s}).get().error().message;
+  EXPECT_EQ(message.find("\"job\" is led by "), 0U) << message;
+  EXPECT_NE(message.find(", billing"), std::string::npos) << message;
+}
+
 }  // namespace pawl::contract

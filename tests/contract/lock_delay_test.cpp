@@ -8,13 +8,20 @@ namespace pawl::contract {
 
 class LockDelay : public Contract {
  protected:
+  /// One that a test can wait for. On a machine that stands still for a moment it may be over before a test has looked:
+  /// only waits are measured with it, and from a moment before which it cannot have begun.
   Duration delay() const { return 5 * a_moment(); }
+  /// One that no test outlives.
+  static constexpr Duration long_delay = 60s;
 
-  /// Takes the lock's next grant and tells how long it was waited for.
-  Duration time_to_acquire(const Actor& actor) {
-    const Time began = world().now();
+  /// Waits for the lock and expects that it was shut for its delay, which began at this moment or later.
+  void expect_shut_since(Time failed, const Actor& actor) {
     EXPECT_TRUE(acquire(actor, "job", {.wait = world().hang()}));
-    return world().now() - began;
+    expect_shut_since(failed);
+  }
+  void expect_shut_since(Time failed) {
+    const Duration rounding = world().virtual_time() ? 0ms : 5ms;  // a server may count in whole milliseconds
+    EXPECT_GE(world().now() - failed, delay() - rounding);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Schemes, LockDelay, ::testing::ValuesIn(all_schemes()), line_name);
@@ -22,18 +29,26 @@ INSTANTIATE_TEST_SUITE_P(Schemes, LockDelay, ::testing::ValuesIn(all_schemes()),
 TEST_P(LockDelay, AfterItsHolderFailedALockStaysShut) {
   PAWL_NEEDS(lock_delay);
   const Actor alice = world().client(), bob = world().client();
-  const Hold hold = must_acquire(alice, "job", {.lock_delay = delay()});
+  const Hold hold = must_acquire(alice, "job", {.lock_delay = long_delay});
   world().expire(alice);
   EXPECT_EQ(try_acquire(bob, "job").code(), Errc::busy);
   const Duration shut = world().view("job").shut_for;
   EXPECT_GT(shut, 0s);
-  EXPECT_LE(shut, delay());
-  const Duration waited = time_to_acquire(bob);
-  EXPECT_GE(waited, shut - delay() / 2);
+  EXPECT_LE(shut, long_delay);
   if (world().virtual_time()) {
-    EXPECT_EQ(shut, delay());
-    EXPECT_LE(waited, delay() + 1ms);
-    EXPECT_GE(waited, delay());
+    EXPECT_EQ(shut, long_delay);
+  }
+}
+
+TEST_P(LockDelay, ALockIsFreeWhenItsDelayIsOver) {
+  PAWL_NEEDS(lock_delay);
+  const Actor alice = world().client(), bob = world().client();
+  const Hold hold = must_acquire(alice, "job", {.lock_delay = delay()});
+  const Time failed = world().now();
+  world().expire(alice);
+  expect_shut_since(failed, bob);
+  if (world().virtual_time()) {
+    EXPECT_LE(world().now() - failed, delay() + 1ms);
   }
 }
 
@@ -46,7 +61,7 @@ TEST_P(LockDelay, AWaiterIsServedWhenTheDelayIsOver) {
   const Time failed = world().now();
   world().expire(alice);
   EXPECT_TRUE(bobs.get());
-  EXPECT_GE(world().now() - failed, delay() / 2);
+  expect_shut_since(failed);
 }
 
 TEST_P(LockDelay, WaitersAreServedInTheirOrderWhenTheDelayIsOver) {
@@ -61,7 +76,7 @@ TEST_P(LockDelay, WaitersAreServedInTheirOrderWhenTheDelayIsOver) {
   const Time failed = world().now();
   world().expire(alice);
   EXPECT_TRUE(bobs.get());
-  EXPECT_GE(world().now() - failed, delay() / 2);
+  expect_shut_since(failed);
   EXPECT_TRUE(carols.get());
 }
 
@@ -99,7 +114,7 @@ TEST_P(LockDelay, ADeadWaiterDelaysNobody) {
 TEST_P(LockDelay, OneDelayedLockDoesNotDelayTheOthersOfItsSession) {
   PAWL_NEEDS(lock_delay);
   const Actor alice = world().client(), bob = world().client();
-  const Hold delayed = must_acquire(alice, "job", {.lock_delay = delay()});
+  const Hold delayed = must_acquire(alice, "job", {.lock_delay = long_delay});
   const Hold plain = must_acquire(alice, "other job");
   world().expire(alice);
   EXPECT_TRUE(try_acquire(bob, "other job"));
@@ -112,47 +127,43 @@ TEST_P(LockDelay, AReleaseAfterTheLossIsNotACleanOne) {
   const Actor alice = world().brief_client(), bob = world().client();
   Hold hold = must_acquire(alice, "job", {.lock_delay = delay()});
   world().cut(alice);
-  EXPECT_TRUE(world().eventually([&] { return hold.lost().stop_requested(); }));
-  const Time lost = world().now();
+  const Time now = world().now();
+  const Duration remaining = hold.remaining();  // asked later, so that the sum is not too late
+  EXPECT_TRUE(world().eventually([&] { return is_lost(hold); }));
   world().heal(alice);
   EXPECT_EQ(release(alice, hold).code(), Errc::lost);
-  EXPECT_TRUE(acquire(bob, "job", {.wait = world().hang()}));
-  EXPECT_GE(world().now() - lost, delay());
+  if (remaining == 0s) return;  // the machine stood still for the whole lease: nobody knows when it was lost
+  expect_shut_since(now + remaining, bob);
 }
 
 TEST_P(LockDelay, MaxHoldCountsAsFailure) {
   PAWL_NEEDS(lock_delay);
   const Actor alice = world().client(), bob = world().brief_client();
+  const Time began = world().now();
   const Hold hold = must_acquire(alice, "job", {.lock_delay = delay(), .max_hold = a_moment()});
-  EXPECT_TRUE(world().eventually([&] { return hold.lost().stop_requested(); }));
-  const Time lost = world().now();
-  EXPECT_TRUE(acquire(bob, "job", {.wait = world().hang()}));
-  EXPECT_GE(world().now() - lost, delay() / 2);
-  if (world().virtual_time()) {
-    EXPECT_GE(world().now() - lost, delay());
-  }
+  EXPECT_TRUE(world().eventually([&] { return is_lost(hold); }));
+  expect_shut_since(began + a_moment(), bob);
 }
 
 // Scenario: alice stops as she should: when she hears of the loss she throws the hold away.
 TEST_P(LockDelay, AHoldThatIsDroppedWhenItsLossIsToldIsNotACleanReleaseEither) {
   PAWL_NEEDS(lock_delay);
   const Actor alice = world().client(), bob = world().brief_client();
+  const Time began = world().now();
   Hold hold = must_acquire(alice, "job", {.lock_delay = delay(), .max_hold = a_moment()});
   const std::stop_token lost = hold.lost();
   const std::stop_callback on_lost(lost, [&] { hold = Hold(); });
   EXPECT_TRUE(world().eventually([&] { return lost.stop_requested(); }));
-  const Time told = world().now();
-  EXPECT_TRUE(acquire(bob, "job", {.wait = world().hang()}));
-  EXPECT_GE(world().now() - told, delay() / 2);
+  expect_shut_since(began + a_moment(), bob);
 }
 
 TEST_P(LockDelay, TheDelayHoldsInsideTheClientToo) {
   PAWL_NEEDS(lock_delay);
   const Actor alice = world().brief_client();
-  const Hold hold = must_acquire(alice, "job", {.lock_delay = delay(), .max_hold = a_moment()});
   const Time began = world().now();
+  const Hold hold = must_acquire(alice, "job", {.lock_delay = delay(), .max_hold = a_moment()});
   const Hold next = must_acquire(alice, "job", {.lock_delay = delay()});
-  EXPECT_GE(world().now() - began, delay());
+  expect_shut_since(began + a_moment());
   EXPECT_GT(next.token(), hold.token());
 }
 
@@ -166,6 +177,20 @@ TEST_P(LockDelay, ASchemeWithoutItSaysSo) {
   if (can().lock_delay) GTEST_SKIP() << can().store << "/" << can().scheme << " declares: lock_delay";
   const Actor alice = world().client();
   EXPECT_EQ(acquire(alice, "job", {.lock_delay = 1s}).code(), Errc::unsupported);
+}
+
+TEST_P(LockDelay, WhoFindsALockShutIsToldSo) {
+  PAWL_NEEDS(lock_delay);
+  const Actor alice = world().client(), bob = world().client();
+  const Hold hold = must_acquire(alice, "job", {.lock_delay = 60s});
+  world().expire(alice);
+  const std::string shut = "is in lock-delay for ";
+  const Result<Hold> tried = try_acquire(bob, "job");
+  ASSERT_EQ(tried.code(), Errc::busy);
+  EXPECT_NE(tried.error().message.find("\"job\" " + shut), std::string::npos) << tried.error().message;
+  const Result<Hold> waited = acquire(bob, "job", {.wait = a_moment()});
+  ASSERT_EQ(waited.code(), Errc::timed_out);
+  EXPECT_NE(waited.error().message.find(": it " + shut), std::string::npos) << waited.error().message;
 }
 
 }  // namespace pawl::contract

@@ -112,6 +112,24 @@ TEST_P(LockableFace, TryLockForGivesUpInTime) {
   EXPECT_FALSE(bobs.try_lock_for(std::chrono::duration<double>(0.001)));
 }
 
+// Another thread may drive the I/O, and stop just then.
+TEST_P(LockableFace, TryLockAfterUnlockSucceedsWhateverOtherThreadsDo) {
+  const Actor alice = world().client();
+  Mutex job = face(alice, "job");
+  std::jthread other([busy = face(alice, "busy")](const std::stop_token& stop) mutable {
+    while (!stop.stop_requested()) {
+      busy.lock();
+      busy.unlock();
+    }
+  });
+  for (int round = 0; round < 500; ++round) {
+    job.lock();
+    job.unlock();
+    ASSERT_TRUE(job.try_lock()) << round;
+    job.unlock();
+  }
+}
+
 TEST_P(LockableFace, UniqueLockCanDeferAndGiveBack) {
   const Actor alice = world().client();
   Mutex mutex = face(alice, "job");

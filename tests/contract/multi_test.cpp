@@ -58,7 +58,7 @@ TEST_P(Several, IfOneIsTakenNoneIsKept) {
   EXPECT_EQ(take(alice, {"a", "b", "c"}, {.wait = 0s}).code(), Errc::busy);
   EXPECT_TRUE(world().ask_until([&] { return is_free("a"); }));
   EXPECT_TRUE(world().ask_until([&] { return is_free("c"); }));
-  const Result<MultiHold> late = take(alice, {"a", "b", "c"}, {.wait = a_moment()});
+  const Result<MultiHold> late = take(alice, {"a", "b", "c"}, {.wait = 1s});  // enough to get as far as b
   EXPECT_EQ(late.code(), Errc::timed_out);
   EXPECT_NE(late.error().message.find('b'), std::string::npos) << late.error().message;
   EXPECT_TRUE(world().ask_until([&] { return is_free("a"); }));
@@ -118,6 +118,7 @@ TEST_P(Several, WhatIsLostDuringTheWaitIsTakenAgain) {
   Started<Result<MultiHold>> wait = start(alice, mutexes(alice, {"a", "b"}));
   ASSERT_TRUE(world().queued("b", 1));
   ASSERT_TRUE(revoke(bob, "a", {.now = true}));
+  ASSERT_TRUE(world().eventually([&] { return alice.metrics().lost == 1; })) << "she must know before she gets b";
   EXPECT_TRUE(release(bob, taken));
   const MultiHold all = wait.get().value();
   EXPECT_TRUE(all.valid());

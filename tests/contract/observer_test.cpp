@@ -136,4 +136,56 @@ TEST_P(Observer, LatenciesAreMeasured) {
   EXPECT_GE(bob.metrics().wait.quantile(0.5), a_moment() / 2);
 }
 
+TEST_P(Observer, AnotherKindOfTheSameNameIsToldOnceToWhomeverIsGrantedLater) {
+  PAWL_NEEDS(shared_mode);
+  const Diary alices, bobs;
+  const Actor alice = world().client(alices.options(30s)), bob = world().client(bobs.options(30s));
+  const auto mixed = [](const Diary& diary) {
+    std::vector<Event> found = diary.events();
+    std::erase_if(found, [](const Event& event) { return event.type != EventType::other_kind; });
+    return found;
+  };
+  const Hold mutex = must_acquire(alice, "job");
+  ASSERT_TRUE(world().eventually([&] { return alice.sent(Operation::inspect) > 1; })) << "she has looked for a rw lock";
+  Hold writer = start_acquire(bob, bob.lock(Kind::rw, "job")).get().value();
+  ASSERT_TRUE(world().eventually([&] { return mixed(bobs).size() == 1; }));
+  EXPECT_EQ(mixed(bobs)[0].name, "job");
+  EXPECT_EQ(mixed(bobs)[0].kind, Kind::rw);
+  EXPECT_EQ(mixed(bobs)[0].message, "\"job\" is also in use as a mutex: a rw lock does not exclude it");
+  EXPECT_TRUE(release(bob, writer));
+
+  Hold again = start_acquire(bob, bob.lock(Kind::rw, "job")).get().value();
+  Hold other = start_acquire(bob, bob.lock(Kind::rw, "other")).get().value();
+  EXPECT_TRUE(close(alice));
+  EXPECT_TRUE(close(bob));
+  EXPECT_EQ(mixed(bobs).size(), 1U) << "once for each lock, and not of another name";
+  EXPECT_TRUE(mixed(alices).empty()) << "it was the only one when it came";
+}
+
+TEST_P(Observer, TwoKindsOfOneNameInOneClientAreToldToo) {
+  PAWL_NEEDS(election);
+  const Diary diary;
+  const Actor alice = world().client(diary.options(30s));
+  const Hold mutex = must_acquire(alice, "job");
+  const Hold lead = start_acquire(alice, alice.lock(Kind::election, "job")).get().value();
+  EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::other_kind); }));
+}
+
+TEST_P(Observer, WithoutAnObserverNobodyLooksForOtherKindsAndWithOneOnlyNowAndThen) {
+  PAWL_NEEDS(shared_mode);
+  const Diary diary;
+  const Actor alice = world().client(), bob = world().client(diary.options(30s));
+  constexpr std::size_t kinds = 3;
+  const auto take_many = [&](const Actor& actor) {
+    for (int i = 0; i < 200; ++i) EXPECT_TRUE(acquire(actor, "job " + std::to_string(i)));
+  };
+  take_many(alice);
+  EXPECT_EQ(alice.sent(Operation::inspect), 0U);
+  const Time began = world().now();
+  take_many(bob);
+  const auto seconds = static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(world().now() - began).count());
+  EXPECT_TRUE(close(bob));
+  EXPECT_LE(bob.sent(Operation::inspect), kinds * (lock::LookAllowance::at_once + seconds));
+}
+
 }  // namespace pawl::contract

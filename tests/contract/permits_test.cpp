@@ -125,6 +125,26 @@ TEST_P(Permits, TheFenceGuardsEverySlot) {
   EXPECT_TRUE(fence.admit(overtaken.sequencer(first ? 1 : 0), nothing)) << "nobody has that permit yet";
 }
 
+TEST_P(Permits, AThousandAreTakenAtOnceAndTheNextInLineIsServed) {
+  PAWL_NEEDS(permits);
+  constexpr std::uint32_t all = 1'000;
+  const Actor alice = world().client(), bob = world().client();
+  Hold one = take(bob, 1, all);
+  StartedHold waits = start(alice, all, all);
+  ASSERT_TRUE(queued(1));
+  EXPECT_TRUE(release(bob, one));
+  Hold hold = waits.get().value();
+  EXPECT_EQ(slots_of(hold).size(), all);
+  const std::vector<ClaimView> holders = world().view("job", Kind::permits).holders;
+  ASSERT_EQ(holders.size(), 1U);
+  EXPECT_EQ(std::set<std::uint32_t>(holders.front().slots.begin(), holders.front().slots.end()), slots_of(hold));
+  EXPECT_EQ(try_take(bob, 1, all), Errc::busy);
+  StartedHold next = start(bob, 1, all);
+  ASSERT_TRUE(queued(1));
+  EXPECT_TRUE(release(alice, hold));
+  EXPECT_EQ(next.get().value().permits(), 1U);
+}
+
 TEST_P(Permits, ManyClientsNeverHoldMoreThanThereAre) {
   PAWL_NEEDS(permits);
   constexpr std::uint32_t all = 4;
@@ -144,6 +164,20 @@ TEST_P(Permits, ManyClientsNeverHoldMoreThanThereAre) {
     for (const ClaimView& holder : world().view("job", Kind::permits).holders) held += holder.slots.size();
     EXPECT_LE(held, all);
   }
+}
+
+TEST_P(Permits, WhoFindsTooFewIsToldHowManyAreTakenAndInLockDelay) {
+  PAWL_NEEDS(permits);
+  PAWL_NEEDS(lock_delay);
+  const Actor alice = world().client(), bob = world().client(), carol = world().client();
+  const auto refused = [&] { return start(carol, 3, 4, {.wait = 0s}).get().error().message; };
+  const Hold two = take(bob, 2, 4);
+  EXPECT_EQ(refused(), "\"job\" has 2 of 4 permits taken");
+  const Hold one = take(alice, 1, 4, {.lock_delay = 60s});
+  EXPECT_EQ(refused(), "\"job\" has 3 of 4 permits taken");
+  world().expire(alice);
+  const std::string message = start(carol, 2, 4, {.wait = 0s}).get().error().message;
+  EXPECT_EQ(message, "\"job\" has 2 of 4 permits taken and 1 in lock-delay");
 }
 
 }  // namespace pawl::contract

@@ -111,9 +111,12 @@ TEST_P(Shared, AWriterWhoGivesUpLetsTheReadersBehindItIn) {
 TEST_P(Shared, ReadersOfOneClientShareOneClaim) {
   PAWL_NEEDS(shared_mode);
   const Actor alice = world().client(), bob = world().client();
-  Hold first = read(alice);
+  // A scheme that cannot tell whether others wait lets readers in for so long: longer than any machine stands still.
+  const auto job = alice.lock(Kind::rw, "job", {.local_pass_time = 10min});
+  const lock::Wanted shared{.mode = Mode::shared};
+  Hold first = start_acquire(alice, job, {}, {}, shared).get().value();
   std::vector<Hold> others;
-  for (int i = 0; i < 10; ++i) others.push_back(read(alice));
+  for (int i = 0; i < 10; ++i) others.push_back(start_acquire(alice, job, {}, {}, shared).get().value());
   EXPECT_EQ(alice.metrics().store_claims, 1U);
   EXPECT_EQ(holders(), 1U);
   EXPECT_NE(others.front().token(), first.token()) << "each has a token of its own";
@@ -265,6 +268,25 @@ TEST_P(Shared, ADowngradeOfUnknownOutcomeIsNotCalledAFailure) {
   EXPECT_TRUE(code == Errc::outcome_unknown || code == no_error);
   EXPECT_EQ(hold.mode(), Mode::shared) << "others may read already";
   world().heal(alice);
+}
+
+TEST_P(Shared, ADowngradeOfAnotherKindIsRefusedAndLeavesTheHoldAsItIs) {
+  const Actor alice = world().client();
+  const auto spoils_nothing = [&](Kind kind, const lock::Wanted& wanted) {
+    Hold hold = start_acquire(alice, alice.lock(kind, "job"), {}, {}, wanted).get().value();
+    Fence fence(kind, "job");
+    EXPECT_EQ(downgrade(alice, hold).code(), Errc::unsupported) << to_string(kind);
+    EXPECT_EQ(alice.sent(Operation::downgrade), 0U) << to_string(kind);
+    EXPECT_EQ(hold.mode(), Mode::exclusive) << to_string(kind);
+    EXPECT_TRUE(fence.admit(hold.sequencer(), [] {})) << to_string(kind);
+    EXPECT_TRUE(fence.admit(hold.sequencer(), [] {})) << to_string(kind) << ": the holder goes on writing";
+    EXPECT_TRUE(release(alice, hold));
+  };
+  lock::Wanted one_of_two;
+  one_of_two.permits = {1, 2};
+  spoils_nothing(Kind::mutex, {});
+  if (can().permits) spoils_nothing(Kind::permits, one_of_two);
+  if (can().election) spoils_nothing(Kind::election, {});
 }
 
 }  // namespace pawl::contract

@@ -2,8 +2,11 @@
 
 #include "tests/contract/contract.hpp"
 
+#include <algorithm>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <variant>
 
 namespace pawl::contract {
 
@@ -200,6 +203,73 @@ TEST_P(Waiting, AWaiterWhoseSessionEndedAsksAgainInANewOne) {
   EXPECT_TRUE(world().ask_until(asks_again));
   EXPECT_TRUE(release(alice, hold));
   EXPECT_TRUE(bobs.get());
+}
+
+namespace {
+
+/// What a client does at the port, without the layers above it: they would make good for what is lost.
+class Bare {
+ public:
+  explicit Bare(const Actor& actor, Duration lease) : actor_(actor) {
+    store::SessionRequest request;
+    request.lease = lease;
+    session_ = await(actor_, actor_.store().open_session(request, soon())).value().id;
+  }
+  ~Bare() { EXPECT_TRUE(await(actor_, actor_.store().close_session(session_, soon()))); }
+
+  store::Claim wish(std::string_view name, Duration lease) const {
+    const store::LockKey key{Kind::mutex, store::LockName::make(name).value()};
+    store::Claim claim{actor_.runtime().make_id<store::ClaimId>(), session_, key};
+    claim.lease = lease;
+    return claim;
+  }
+  store::ClaimState claim(const store::Claim& claim) const {
+    return await(actor_, scheme().claim(claim, soon())).value();
+  }
+  bool granted(const store::Claim& wish) const { return std::holds_alternative<store::Granted>(claim(wish)); }
+  Result<store::Withdrawn> withdraw(const store::Claim& claim) const {
+    return await(actor_, scheme().withdraw(claim, {}, soon()));
+  }
+  store::Renewal renew() const { return await(actor_, actor_.store().renew(session_, soon())).value(); }
+
+ private:
+  store::Scheme& scheme() const { return *actor_.store().scheme(actor_.world().scheme()); }
+  base::Deadline soon() const { return base::Deadline::in(actor_.runtime().now(), actor_.world().hang() / 4); }
+
+  const Actor actor_;
+  store::SessionId session_;
+};
+
+bool names(const store::Renewal& renewal, const store::Claim& claim) {
+  return std::find(renewal.changed->begin(), renewal.changed->end(), claim.id) != renewal.changed->end();
+}
+
+}  // namespace
+
+// Scenario: nobody watches, so every notice is lost. Either a waiter comes back within 5 s by itself, or its session's
+// renewal, which comes that often, tells of what it missed, until it has asked.
+TEST_P(Waiting, ALostGrantIsFoundWithinFiveSecondsWhateverTheLease) {
+  const Duration lease = std::min<Duration>(can().longest_lease, 10min);
+  const Bare alice(world().client(), lease), bob(world().client(), lease);
+  const store::Claim hers = alice.wish("job", lease), other = alice.wish("other", lease);
+  const store::Claim his = bob.wish("job", lease), behind = bob.wish("other", lease);
+  ASSERT_TRUE(alice.granted(hers) && alice.granted(other));
+  const store::ClaimState waits = bob.claim(his);
+  ASSERT_FALSE(bob.granted(behind));
+  ASSERT_TRUE(std::holds_alternative<store::Waiting>(waits));
+  const store::Renewal before = bob.renew();
+  EXPECT_EQ(alice.withdraw(hers).value(), store::Withdrawn::done);
+  if (std::get<store::Waiting>(waits).look_again_in > 5s) {
+    const store::Renewal renewal = bob.renew();
+    EXPECT_NE(renewal.changes, before.changes);
+    EXPECT_TRUE(!renewal.changed || (names(renewal, his) && !names(renewal, behind)));
+    EXPECT_TRUE(!renewal.changed || names(bob.renew(), his)) << "an answer may be lost";
+  }
+  EXPECT_TRUE(bob.granted(his));
+  const store::Renewal after = bob.renew();
+  EXPECT_TRUE(!after.changed || !names(after, his)) << "it has asked";
+  for (const store::Claim& claim : {hers, other}) EXPECT_TRUE(alice.withdraw(claim));
+  for (const store::Claim& claim : {his, behind}) EXPECT_TRUE(bob.withdraw(claim));
 }
 
 }  // namespace pawl::contract

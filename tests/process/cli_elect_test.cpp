@@ -100,7 +100,7 @@ TEST_F(CliElect, WhoDoesNotWaitIsToldWhoLeads) {
   const Process alice = leader("alice");
   const Ended bob = pawl({"elect", "--no-wait", "api", "--", "true"});
   EXPECT_EQ(bob.code, 124);
-  EXPECT_THAT(bob.err, StartsWith("pawl: \"api\" is held by "));
+  EXPECT_THAT(bob.err, StartsWith("pawl: \"api\" is led by "));
   EXPECT_EQ(pawl({"elect", "--wait", "10ms", "-E", "42", "api", "--", "true"}).code, 42);
 }
 

@@ -97,14 +97,14 @@ class CliAllKinds : public CliInspect {
  protected:
   CliAllKinds() {
     all_.push_back(holder("job", {"--label", "plain"}));
-    all_.push_back(holder("job", {"--read", "--label", "reader one"}));
-    all_.push_back(holder("job", {"--read", "--label", "reader two"}));
-    all_.push_back(holder("job", {"--permits", "1/5", "--label", "first"}));
-    all_.push_back(holder("job", {"--permits", "2/5", "--label", "second"}));
-    all_.push_back(start({"run", "--permits", "4/5", "job", "--", "true"}));
-    all_.push_back(start({"elect", "--value", "10.0.0.7", "job", "--", "sh", "-c", sleeper}));
+    all_.push_back(holder("job", {"--any-kind", "--read", "--label", "reader one"}));
+    all_.push_back(holder("job", {"--any-kind", "--read", "--label", "reader two"}));
+    all_.push_back(holder("job", {"--any-kind", "--permits", "1/5", "--label", "first"}));
+    all_.push_back(holder("job", {"--any-kind", "--permits", "2/5", "--label", "second"}));
+    all_.push_back(start({"run", "--any-kind", "--permits", "4/5", "job", "--", "true"}));
+    all_.push_back(start({"elect", "--any-kind", "--value", "10.0.0.7", "job", "--", "sh", "-c", sleeper}));
     EXPECT_TRUE(all_.back().says("started"));
-    all_.push_back(start({"elect", "--value", "10.0.0.8", "job", "--", "true"}));
+    all_.push_back(start({"elect", "--any-kind", "--value", "10.0.0.8", "job", "--", "true"}));
     EXPECT_TRUE(eventually([&] {
       return of_json({"show", "--json", "job"}, "sum(len(l['waiters']) for l in d['locks'])") == "2\n";
     }));

@@ -203,26 +203,64 @@ TEST_F(CliKinds, NothingOfAnOuterPawlLeaksIn) {
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("PAWL_"); }), 5);
 }
 
-TEST_F(CliKinds, KindsNeverMeetAndARunThatSeesAnotherKindWarns) {
-  const std::string end = " (another kind, another lock): this run does not exclude ";
+TEST_F(CliKinds, ARunThatSeesAnotherKindOfItsNameRefuses) {
+  const std::string end = "; use the same kind of lock everywhere, or --any-kind to go on\n";
   const Process reader = holder("job", {"--read"});
-  const Ended mutex = pawl({"run", "job", "--", "true"});
-  EXPECT_EQ(mutex.code, 0);
-  EXPECT_EQ(mutex.err, "pawl: \"job\" is also in use as a rw lock" + end + "it\n");
-  EXPECT_EQ(pawl({"run", "--read", "job", "--", "true"}).err, "") << "the same kind";
-  EXPECT_EQ(pawl({"run", "other", "--", "true"}).err, "") << "another name";
+  const Ended mutex = pawl({"run", "job", "--", "echo", "ran"});
+  EXPECT_EQ(mutex.code, 125);
+  EXPECT_EQ(mutex.out, "");
+  EXPECT_EQ(mutex.err, "pawl: \"job\" is also in use as a rw lock: a mutex does not exclude it" + end);
   const Ended candidate = pawl({"elect", "job", "--", "true"});
-  EXPECT_EQ(candidate.code, 0);
-  EXPECT_THAT(candidate.err, HasSubstr("this election does not exclude it\n"));
+  EXPECT_EQ(candidate.code, 125);
+  EXPECT_EQ(candidate.err, "pawl: \"job\" is also in use as a rw lock: an election does not exclude it" + end);
+  EXPECT_EQ(pawl({"run", "--also", "job", "other", "--", "true"}).code, 125) << "of any name";
+  EXPECT_EQ(pawl({"run", "-E", "0", "job", "--", "true"}).code, 125) << "that is not \"taken\"";
+  EXPECT_EQ(pawl({"run", "--read", "job", "--", "true"}).code, 0) << "the same kind";
+  EXPECT_EQ(pawl({"run", "other", "--", "true"}).code, 0) << "another name";
+  EXPECT_THAT(pawl({"show", "job"}).out, Not(HasSubstr("mutex"))) << "nothing is left of those who were refused";
+}
 
-  const Process one = holder("job", {"--permits", "1/2"});
-  EXPECT_EQ(pawl({"run", "job", "--", "true"}).err,
-            "pawl: \"job\" is also in use as a rw lock and a semaphore" + end + "them\n");
-  EXPECT_EQ(pawl({"run", "--also", "job", "other", "--", "true"}).code, 0);
-  const Process plain = holder("job");
-  EXPECT_THAT(pawl({"run", "--permits", "1/2", "job", "--", "true"}).err, HasSubstr("as a mutex and a rw lock"));
-  EXPECT_THAT(pawl({"run", "--also", "job", "--wait", "20ms", "other", "--", "true"}).err,
-              StartsWith("pawl: \"job\" is also in use as a rw lock and a semaphore"));
+TEST_F(CliKinds, WithAnyKindARunGoesOnBesideOtherKinds) {
+  const Process reader = holder("job", {"--read"});
+  const Ended beside = pawl({"run", "--any-kind", "job", "--", "echo", "ran"});
+  EXPECT_EQ(beside.code, 0);
+  EXPECT_EQ(beside.out, "ran\n");
+  EXPECT_EQ(beside.err, "");
+  EXPECT_EQ(pawl({"elect", "--any-kind", "job", "--", "true"}).code, 0);
+  const Process one = holder("job", {"--permits", "1/2", "--any-kind"});
+  EXPECT_THAT(pawl({"run", "job", "--", "true"}).err,
+              HasSubstr("in use as a rw lock and a semaphore: a mutex does not exclude them; "));
+  const Process plain = holder("job", {"--any-kind"});
+  EXPECT_THAT(pawl({"elect", "job", "--", "true"}).err, HasSubstr("in use as a mutex, a rw lock and a semaphore: "));
+}
+
+// Scenario: while a run waits in the queue, a program takes another kind of the same name, and nothing stops that.
+TEST_F(CliKinds, AnotherKindThatComesWhileARunWaitsIsSeenWithTheGrant) {
+  Client client(store());
+  Hold alice = client.shared_mutex("job").acquire().value();
+  Process writer = start({"run", "--write", "job", "--", "echo", "ran"});
+  ASSERT_TRUE(queued("job", 1));
+  const Hold mutex = client.mutex("job").acquire().value();
+  ASSERT_TRUE(alice.release());
+  const Ended ended = writer.wait();
+  EXPECT_EQ(ended.code, 125);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("is also in use as a mutex: a rw lock does not exclude it"));
+  EXPECT_TRUE(client.shared_mutex("job").try_acquire()) << "and the lock was let go";
+}
+
+TEST_F(CliKinds, OfTwoKindsThatStartAtTheSameTimeNeverBothRun) {
+  const std::string busy = "'" + (folder_ / "busy") + "'";
+  const std::string script = "mkdir " + busy + " || exit 9; rmdir " + busy;
+  for (int i = 0; i < 20; ++i) {
+    Process one = start({"run", "job", "--", "sh", "-c", script});
+    Process other = start({"run", "--write", "job", "--", "sh", "-c", script});
+    for (Process* process : {&one, &other}) {
+      const Ended ended = process->wait();
+      EXPECT_TRUE(ended.code == 0 || ended.code == 125) << ended.code << ended.err;
+    }
+  }
+  EXPECT_TRUE(nothing_left());
 }
 
 }  // namespace

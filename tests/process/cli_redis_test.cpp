@@ -131,7 +131,7 @@ TEST_F(CliRedis, ABadUrlIsToldInOneLine) {
       {"redis://h:99999/0", "port"},
       {"redis+unix://host/path", "write redis+unix:///path/of/the/socket"},
       {"redis+sentinel://h1,h2", "the master's name is missing; write redis+sentinel://h1,h2,h3/name"},
-      {"redis://h/0?names=odd", "names=raw is all that names can be"},
+      {"redis://h/0?names=odd", "names must be \"raw\""},
       {"redis://h/0?ca=/x", "ca, cert and key belong to rediss://"},
       {"redis://h/0?wait_replicas=few", "wait_replicas is a number"},
       {"redis://h/0?nonsense=1", "unknown option \"nonsense\""},

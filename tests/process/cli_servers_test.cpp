@@ -190,6 +190,19 @@ TEST_P(CliServers, LocksOfTwoSchemesNeverMeet) {
   }
 }
 
+TEST_P(CliServers, ARunThatSeesAnotherKindOfItsNameRefuses) {
+  const Process reader = holder("job", {"--read"});
+  const Ended mutex = pawl({"run", "--no-wait", "job", "--", "true"});
+  EXPECT_EQ(mutex.code, 125);
+  EXPECT_THAT(mutex.err, StartsWith("pawl: \"job\" is also in use as a rw lock: a mutex does not exclude it; "));
+  EXPECT_EQ(try_run({"--any-kind", "job"}), 0);
+  EXPECT_EQ(try_run({"--read", "job"}), 0);
+  for (const std::string& scheme : schemes()) {
+    if (scheme == schemes().front()) continue;  // the default
+    EXPECT_EQ(try_run({"--scheme", scheme, "job"}), 0) << "it has mutexes only";
+  }
+}
+
 TEST_P(CliServers, ANewEpochIsLargerAndSoAreItsTokens) {
   const std::string before = pawl({"epoch"}).out;
   const std::string token = "echo $PAWL_TOKEN";

@@ -70,6 +70,50 @@ TEST_F(CliZooKeeper, WithRawNamesTheLockIsThePathThatOthersUse) {
   EXPECT_EQ(impossible.err, "pawl: \"/jobs//backup\" cannot be a path in ZooKeeper: a part of it is empty\n");
 }
 
+// With raw names the kinds are where other libraries keep them: those in one queue exclude each other, and the rest does not.
+TEST_F(CliZooKeeper, WithRawNamesOnlyAKindThatIsNotExcludedIsRefused) {
+  const auto run_at = [&](const std::string& dialect, Words words) {
+    words.insert(words.end(), {"--no-wait", "/jobs/backup", "--", "true"});
+    return at(url() + "?names=raw" + dialect, std::move(words));
+  };
+  const auto holder_at = [&](const std::string& dialect, Words words) {
+    words.insert(words.begin(), {"--store", url() + "?names=raw" + dialect});
+    words.insert(words.end(), {"/jobs/backup", "--", "sh", "-c", sleeper});
+    Process process = start_with({path}, std::move(words));
+    EXPECT_TRUE(process.says("started")) << process.err();
+    return process;
+  };
+  struct Pair {
+    std::string dialect;
+    Words holds;
+    Words comes;
+    int code;
+  };
+  const Words mutex{"run"}, reader{"run", "--read"}, writer{"run", "--write"}, permit{"run", "--permits", "1/2"};
+  const Words leader{"elect"}, delayed{"run", "--lock-delay", "1s"};
+  const std::string kazoo = "&dialect=kazoo";
+  const std::vector<Pair> pairs = {
+      {kazoo, mutex, mutex, 124},  {kazoo, mutex, leader, 124}, {kazoo, leader, mutex, 124},
+      {kazoo, mutex, writer, 124}, {kazoo, writer, mutex, 124}, {kazoo, mutex, reader, 124},
+      {kazoo, reader, mutex, 125}, {kazoo, mutex, permit, 125}, {kazoo, delayed, mutex, 124},
+      {"", mutex, mutex, 124},     {"", mutex, leader, 124},    {"", leader, mutex, 124},
+      {"", mutex, writer, 125},    {"", writer, mutex, 125},    {"", mutex, permit, 125},
+      {"", reader, writer, 124},   {"", delayed, mutex, 124},
+  };
+  for (const Pair& pair : pairs) {
+    Process held = holder_at(pair.dialect, pair.holds);
+    const Ended second = run_at(pair.dialect, pair.comes);
+    EXPECT_EQ(second.code, pair.code) << pair.dialect << pair.holds.back() << " " << pair.comes.back() << second.err;
+    EXPECT_EQ(second.err.find("also in use") != std::string::npos, pair.code == 125) << second.err;
+    if (pair.comes == permit) {
+      EXPECT_THAT(second.err, HasSubstr("in use as a mutex: "));
+    }
+    EXPECT_EQ(held.err(), "");
+    held.signal(SIGTERM);
+    held.wait();
+  }
+}
+
 TEST_F(CliZooKeeper, WhenTheServerHangsTheCommandIsEndedBeforeTheLeaseIs) {
   ZooKeeperServer own;
   Process alice = start_with({path}, {"--store", own.url(), "run", "--lease", "2s", "job", "--", "sh", "-c",
@@ -121,7 +165,7 @@ TEST_F(CliZooKeeper, ABadUrlIsToldInOneLine) {
       {"zookeeper:", "write zookeeper://h1,h2,h3/chroot"},
       {"zookeeper://h/a//b", "a part of it is empty"},
       {"zookeeper://h:99999/", "port"},
-      {"zookeeper://h/?names=odd", "names=raw is all that names can be"},
+      {"zookeeper://h/?names=odd", R"(names must be "raw")"},
       {"zookeeper://h/?dialect=go", "dialect is curator or kazoo"},
       {"zookeeper://h/?prefix=pawl", "the prefix is a path: prefix=/pawl"},
       {"zookeeper://h/?timeout=soon", "timeout"},

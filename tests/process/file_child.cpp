@@ -30,6 +30,8 @@ constexpr int answers = 4;
   ::dup2(safe_out, answers);
   ::closefrom(5);
   const int program = ::open(PAWL_FILE_CHILD, O_RDONLY | O_CLOEXEC);  // another user may not reach it by its path
+  for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (!options.environment.empty()) ::setenv("LD_PRELOAD", PAWL_FILE_PRELOAD, 1);
   if (options.group) (void)(::setgroups(0, nullptr) + ::setgid(*options.group));
   if (options.user) (void)::setuid(*options.user);
   std::vector<std::string> words = options.prefix;
@@ -112,16 +114,16 @@ void Child::kill() {
   started_ = pid_ = -1;
 }
 
-bool Child::stopped() const {
-  for (int i = 0; i < 5000; ++i) {
+bool Child::stopped(std::chrono::milliseconds within) const {
+  for (;; within -= 1ms) {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
     std::string text;
     std::getline(file, text);
     const std::size_t name_end = text.rfind(')');
     if (name_end != std::string::npos && text[name_end + 2] == 'T') return true;
+    if (within <= 0ms) return false;
     std::this_thread::sleep_for(1ms);
   }
-  return false;
 }
 
 bool queued(Child& bystander, const std::string& waiters) {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,18 +17,27 @@ using namespace std::chrono_literals;
 ///
 /// | command                     | answer                                                      |
 /// |-----------------------------|-------------------------------------------------------------|
-/// | open URL [LEASE]            | ok                                                          |
+/// | open URL [LEASE] [TIMEOUT]  | ok                                                          |
+/// | open-default                | ok, with the default store                                  |
+/// | start-open URL              | ok; finish-open answers what open would                     |
+/// | finish-open, opening        | ok; opening: yes or no                                      |
 /// | acquire NAME [DELAY]        | ok TOKEN                                                    |
 /// | try NAME                    | ok TOKEN, busy: ...                                         |
 /// | start NAME                  | ok; finish answers what acquire would                       |
 /// | finish                      | ok TOKEN                                                    |
 /// | release, valid, check       | ok; valid: yes or no                                        |
+/// | started                     | yes when finish would not have to wait                      |
+/// | use-tokens FOLDER           | ok; two tokens are left before more must be on the disk     |
 /// | await-loss                  | ok when lost() has fired                                    |
+/// | hold-for NAME MAX_HOLD      | ok                                                          |
+/// | await-lateness              | how many milliseconds after that deadline lost() fired      |
+/// | await-renewals              | ok after three more renewals, or lost                       |
 /// | holders NAME, waiters NAME  | a number                                                    |
 /// | fork-and HOW                | what became of the child: see file_child.cpp                |
 /// | stop-inside, die-inside     | nothing: stops, or dies, inside a transaction               |
 /// | mount-small PATH SIZE       | ok; a tmpfs that only this process sees                     |
 /// | acquire-until-refused       | the error of the lock that was one too many                 |
+/// | crowd FOLDER                | the same, for thousands of locks, which stay held           |
 /// | fill PATH                   | ok when the disk is full; free PATH removes it again        |
 /// An error is answered as "CODE: sentence".
 class Child {
@@ -36,6 +46,7 @@ class Child {
     std::vector<std::string> prefix = {};  ///< a program that runs it: unshare...
     std::optional<uid_t> user = {};
     std::optional<gid_t> group = {};
+    std::map<std::string, std::string> environment = {};  ///< and file_preload.cpp is preloaded, if there is any
   };
   Child() : Child(Options()) {}
   explicit Child(const Options& options);
@@ -60,7 +71,7 @@ class Child {
   /// SIGKILL, and waits for it.
   void kill();
   /// Waits until the kernel shows it as stopped.
-  bool stopped() const;
+  bool stopped(std::chrono::milliseconds within = 5s) const;
 
  private:
   pid_t started_ = -1;  // what was forked off

@@ -1,10 +1,13 @@
 // The program that a Child runs: obeys the commands of file_child.hpp, from file 3, and answers in file 4.
 
+#include "base/boot_clock.hpp"
+#include "base/duration.hpp"
 #include "base/real_runtime.hpp"
 #include "store/file/environment.hpp"
 
 #include <pawl/pawl.hpp>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -18,11 +21,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,9 +52,13 @@ std::string outcome(const Result<void>& done) { return done ? "ok" : done.error(
 class Server {
  public:
   std::string obey(std::istringstream words) {
-    std::string verb, first, second;
-    words >> verb >> first >> second;
-    if (verb == "open") return open(first, second);
+    std::string verb, first, second, third;
+    words >> verb >> first >> second >> third;
+    if (verb == "open") return open(first, second, third);
+    if (verb == "open-default") return take(Client::open());
+    if (verb == "start-open") return start_open(first);
+    if (verb == "finish-open") return take(opened_.get());
+    if (verb == "opening") return opened_.wait_for(0s) == std::future_status::ready ? "no" : "yes";
     if (verb == "acquire") return acquire(first, second);
     if (verb == "try") return outcome(hold_ = client_->mutex(first).acquire({.wait = 0ns}));
     if (verb == "start") return start(first);
@@ -57,7 +66,12 @@ class Server {
     if (verb == "release") return outcome(hold_->release());
     if (verb == "valid") return hold_->valid() ? "yes" : "no";
     if (verb == "check") return outcome(client_->check(hold_->sequencer()));
+    if (verb == "started") return started_.wait_for(0s) == std::future_status::ready ? "yes" : "no";
+    if (verb == "use-tokens") return use_tokens(first);
     if (verb == "await-loss") return await_loss();
+    if (verb == "hold-for") return hold_for(first, second);
+    if (verb == "await-lateness") return await_lateness();
+    if (verb == "await-renewals") return await_renewals();
     if (verb == "holders" || verb == "waiters") return count(verb, first);
     if (verb == "fork-and") return fork_and(first);
     if (verb == "stop-inside") return inside(first, SIGSTOP);
@@ -66,16 +80,26 @@ class Server {
     if (verb == "fill") return fill(first);
     if (verb == "free") return ::unlink(first.c_str()) == 0 ? "ok" : "cannot remove it";
     if (verb == "acquire-until-refused") return acquire_until_refused();
+    if (verb == "crowd") return crowd(first);
     if (verb == "close") return outcome(client_->close());
     return "unknown command " + verb;
   }
 
  private:
-  std::string open(const std::string& url, const std::string& lease) {
+  std::string open(const std::string& url, const std::string& lease, const std::string& timeout) {
     ClientOptions options;
-    options.timeout = 2s;
-    if (lease == "1s") options.lease = 1s;
-    Result<Client> client = Client::open(url, std::move(options));
+    options.timeout = timeout.empty() ? 2s : base::parse_duration(timeout).value();
+    if (!lease.empty()) options.lease = base::parse_duration(lease).value();
+    if (const auto arm = reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, "arm_steps"))) arm();
+    return take(Client::open(url, std::move(options)));
+  }
+
+  std::string start_open(const std::string& url) {
+    opened_ = std::async(std::launch::async, [url] { return Client::open(url, {.timeout = 20s}); });
+    return "ok";
+  }
+
+  std::string take(Result<Client> client) {
     if (!client) return client.error().to_string();
     client_ = std::move(*client);
     return "ok";
@@ -107,6 +131,42 @@ class Server {
     const std::stop_token lost = hold_->lost();
     for (int i = 0; i < 20'000 && !lost.stop_requested(); ++i) std::this_thread::sleep_for(1ms);
     return lost.stop_requested() ? "ok" : "not lost";
+  }
+
+  std::string hold_for(const std::string& name, const std::string& max_hold) {
+    const Duration most = base::parse_duration(max_hold).value();
+    bounded_ = client_->mutex(name).acquire({.wait = 10s, .max_hold = most});
+    if (!bounded_) return bounded_.error().to_string();
+    const base::Time now = base::read_boot_clock();
+    deadline_ = now + bounded_->remaining();
+    on_lost_.emplace(bounded_->lost(), [this] { told_.set_value(base::read_boot_clock()); });
+    return "ok";
+  }
+
+  std::string await_lateness() {
+    auto told = told_.get_future();
+    if (told.wait_for(20s) != std::future_status::ready) return "not lost";
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(told.get() - deadline_).count());
+  }
+
+  static std::string use_tokens(const std::string& folder) {
+    const auto environment = environment_of(folder);
+    const Environment::Work work = [](Tables& tables) {
+      tables.counters().last_token = tables.counters().reserved - 2;
+    };
+    const auto attempt = environment->attempt(work, base::RealRuntime::process_wide(), 5s);
+    return attempt.end == Environment::Attempt::End::done ? "ok" : attempt.error.to_string();
+  }
+
+  std::string await_renewals() {
+    const auto seen = client_->metrics().renewals;
+    const std::stop_token lost = hold_->lost();
+    for (int i = 0; i < 20'000; ++i) {
+      if (lost.stop_requested()) return "lost";
+      if (client_->metrics().renewals >= seen + 3) return "ok";
+      std::this_thread::sleep_for(1ms);
+    }
+    return "no renewals";
   }
 
   std::string count(const std::string& which, const std::string& name) {
@@ -155,12 +215,43 @@ class Server {
 
   static std::string url_of_parent() { return std::getenv("PAWL_TEST_URL"); }
 
-  /// In a transaction of the store itself.
-  std::string inside(const std::string& folder, int signal) {
+  static std::shared_ptr<Environment> environment_of(const std::string& folder) {
     base::RealRuntime& runtime = base::RealRuntime::process_wide();
     store::file::FolderOptions options;
     options.path = folder;
-    auto environment = Environment::open(options, runtime, base::Deadline::in(runtime.now(), 5s)).value();
+    return Environment::open(options, runtime, base::Deadline::in(runtime.now(), 5s)).value();
+  }
+
+  /// Thousands of locks with long labels, as one session of this process, without the work of a client for each.
+  std::string crowd(const std::string& folder) {
+    base::RealRuntime& runtime = base::RealRuntime::process_wide();
+    crowded_ = environment_of(folder);
+    const auto session = runtime.make_id<store::SessionId>();
+    store::file::SessionRecord record{.lease = 24h, .process = crowded_->process()};
+    Result<void> done;
+    const Environment::Work open = [&](Tables& tables) { done = tables.open_session(session, record); };
+    crowded_->attempt(open, runtime, 5s);
+    const std::string label(20'000, 'x');
+    for (int i = 0; i < 100'000 && done; i += 100) {
+      const Environment::Work claim = [&](Tables& tables) {
+        tables.counters().reserved = tables.counters().last_token + 1000;  // nobody uses these tokens
+        for (int j = i; j < i + 100 && done; ++j) {
+          const store::LockKey key{Kind::mutex, base::LockName::make("crowd " + std::to_string(j)).value()};
+          store::Claim one{.id = runtime.make_id<store::ClaimId>(), .session = session, .key = key};
+          one.label = label;
+          const auto state = tables.claim(one);
+          if (!state) done = state.error();
+        }
+      };
+      if (crowded_->attempt(claim, runtime, 5s).end != Environment::Attempt::End::done) return "cannot claim";
+    }
+    return outcome(done);
+  }
+
+  /// In a transaction of the store itself.
+  std::string inside(const std::string& folder, int signal) {
+    base::RealRuntime& runtime = base::RealRuntime::process_wide();
+    const auto environment = environment_of(folder);
     const Environment::Work work = [signal](Tables& tables) {
       ++tables.counters().last_lock;
       tables.save();
@@ -190,8 +281,14 @@ class Server {
   }
 
   std::optional<Client> client_;
+  std::future<Result<Client>> opened_;
   Result<Hold> hold_ = Hold();
+  std::shared_ptr<Environment> crowded_;
   std::future<Result<Hold>> started_;
+  Result<Hold> bounded_ = Hold();
+  base::Time deadline_ = {};
+  std::promise<base::Time> told_;
+  std::optional<std::stop_callback<std::function<void()>>> on_lost_;
 };
 
 }  // namespace

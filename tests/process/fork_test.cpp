@@ -1,3 +1,5 @@
+#include "base/on_stop.hpp"
+#include "base/real_runtime.hpp"
 #include "tests/process/child.hpp"
 #include "tests/support/threads.hpp"
 
@@ -12,6 +14,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -189,6 +192,19 @@ TEST_F(ForkTest, AChildOfAProcessThatIsBusyWithLocksIsFree) {
   }
   stop = true;
   for (std::thread& thread : busy) thread.join();
+}
+
+// There the executor is the parent's: a mutex in it may be locked for ever.
+TEST_F(ForkTest, AStopThatIsAskedForInTheChildTouchesNothingOfTheParents) {
+  std::stop_source source;
+  const auto guest = std::make_shared<int>(0);
+  const base::OnStop on_stop(base::RealRuntime::process_wide(), source.get_token(), [guest] {});
+  const int code = in_child([&] {
+    const long before = guest.use_count();
+    source.request_stop();
+    return guest.use_count() == before ? 0 : 1;  // else a copy waits in the parent's queue
+  });
+  EXPECT_EQ(code, 0);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class Part {
 
   std::string fenced_write(const std::string& path, const std::string& text) {
     const Sequencer sequencer = hold_->sequencer();
-    Result<Fence> fence = Fence::open(path + ".fence", sequencer.kind, sequencer.name);
+    Result<Fence> fence = Fence::open(path + ".fence", sequencer.kind, sequencer.name, {.follow_new_store = true});
     if (!fence) return fence.error().to_string();
     return outcome(fence->admit(sequencer, [&] { write(path, text); }));
   }

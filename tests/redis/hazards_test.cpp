@@ -54,10 +54,10 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-/// As hazard::Part does it: the fence stands beside the file.
+/// As hazard::Part does it: the fence stands beside the file. Here a replica may take over that has not heard of the store.
 Result<void> fenced_write(const Hold& hold, const std::string& path, const std::string& text) {
   const Sequencer sequencer = hold.sequencer();
-  Fence fence = Fence::open(path + ".fence", sequencer.kind, sequencer.name).value();
+  Fence fence = Fence::open(path + ".fence", sequencer.kind, sequencer.name, {.follow_new_store = true}).value();
   return fence.admit(sequencer, [&] { std::ofstream(path) << text; });
 }
 
@@ -368,9 +368,11 @@ TEST_P(RedisHazard, AfterALostMasterOfWhichTheReplicaKnewNothingTheFenceRefusesT
   pair.cut();
   Client alice(url(pair.master, "&timeout=1s"));
   const Hold alices = alice.mutex("job").acquire({.lease = 10min}).value();
+  ASSERT_TRUE(fenced_write(alices, file, "alice"));
   pair.fail_over();
   Client bob(url(pair.replica, "&timeout=1s"));
   const Hold bobs = bob.mutex("job").acquire({.wait = 60s}).value();
+  EXPECT_NE(bobs.sequencer().store_id, alices.sequencer().store_id) << "nobody there knew which store it was";
   EXPECT_TRUE(fenced_write(bobs, file, "bob"));
   EXPECT_EQ(fenced_write(alices, file, "late").code(), Errc::overtaken);
   EXPECT_EQ(text_of(file), "bob");

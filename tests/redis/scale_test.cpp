@@ -1,5 +1,6 @@
 // What Redis is asked for with many locks and many waiters, and what a death costs.
 
+#include "tests/redis/commands.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
 
@@ -16,7 +17,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,29 +24,9 @@ namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Commands;
 using test::eventually;
 using test::RedisServer;
-
-/// How often each command was called since reset(), by anybody, also from within a script.
-class Commands {
- public:
-  explicit Commands(const RedisServer& server) : server_(server) { reset(); }
-
-  void reset() const { server_.cli({"CONFIG", "RESETSTAT"}); }
-  std::map<std::string, int> counts() const {
-    std::map<std::string, int> counts;
-    std::istringstream lines(server_.cli({"INFO", "commandstats"}));
-    for (std::string line; std::getline(lines, line);) {
-      const std::size_t colon = line.find(":calls=");
-      if (!line.starts_with("cmdstat_") || colon == std::string::npos) continue;
-      counts[line.substr(8, colon - 8)] = std::stoi(line.substr(colon + 7));
-    }
-    return counts;
-  }
-
- private:
-  const RedisServer& server_;
-};
 
 /// So many threads, each with a place of its own in the queue of one lock; all are let go of at the end.
 class Crowd {

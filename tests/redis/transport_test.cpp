@@ -152,6 +152,20 @@ TEST(RedisConnection, ThatIsGoneIsReported) {
   EXPECT_TRUE(client.mutex("job").acquire({.wait = 30s}));
 }
 
+// They have some 20 KB each, and thousands of clients may come back at the same time.
+TEST(RedisConnection, ScriptsThatTheServerKnowsAreNotSentAgain) {
+  RedisServer server;
+  EXPECT_TRUE(Client(server.url()).mutex("job").acquire());
+  test::Proxy proxy(server.port(), test::redis_framing({}));
+  Client client("redis://127.0.0.1:" + std::to_string(proxy.port()) + "/0?lease=10m");
+  EXPECT_EQ(proxy.seen("EVALSHA 0"), 3u) << "does it know them?";
+  EXPECT_EQ(proxy.seen("EVAL 0"), 0u) << "it does";
+  server.cli({"SCRIPT", "FLUSH"});
+  proxy.cut();
+  EXPECT_TRUE(client.mutex("job").acquire({.wait = 30s}));
+  EXPECT_EQ(proxy.seen("EVAL 0"), 3u) << "now it does not";
+}
+
 // Scenario: a firewall forgets the connection on which the client listens. Nothing is ever said of that.
 TEST(RedisConnection, ThatListensAndHasGoneSilentIsNoticed) {
   RedisServer server;

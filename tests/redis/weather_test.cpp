@@ -1,8 +1,6 @@
 // What concerns Redis alone: restarts, lost scripts and connections, bad servers and bad URLs.
 
-#include "store/redis/script.hpp"
 #include "tests/redis/opening.hpp"
-#include "tests/support/naive_redis.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
 
@@ -16,7 +14,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <future>
-#include <iomanip>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -190,6 +187,15 @@ TEST(Redis, AGrantThatTooFewReplicasKnowIsTakenBack) {
   EXPECT_TRUE(eventually([&] { return client.inspect("job").value().holders.empty(); }));
 }
 
+TEST(Redis, AWaitForReplicasThatAreNotThereDoesNotBlameAnotherHolder) {
+  RedisServer server;
+  Client client(server.url("?wait_replicas=1&timeout=500ms"));
+  const Result<Hold> waited = client.mutex("job").acquire({.wait = 2s});
+  ASSERT_FALSE(waited);
+  EXPECT_THAT(waited.error().message, HasSubstr("only 0 of 1 replicas have confirmed the grant"));
+  EXPECT_THAT(waited.error().message, Not(HasSubstr("held by")));
+}
+
 TEST(Redis, AServerOutOfMemorySaysSo) {
   RedisServer server({"--maxmemory", "1"});
   EXPECT_EQ(error_of(server.url("?timeout=1s")).code, Errc::overloaded);
@@ -205,7 +211,7 @@ TEST(Redis, BadUrlsAreRefusedWithASentence) {
   for (const char* url :
        {"redis://h1,h2/0", "redis://h/x", "redis://h/-1", "redis:", "redis+unix://host/path", "redis+sentinel://h1,h2",
         "redis://h/0?wait_replicas=few", "redis://h/0?ca=/x", "redis://h/0?lease=no", "rediss://h/0?cert=/x",
-        "rediss://h/0?ca=/does/not/exist", "redis://h/0?nonsense=1"}) {
+        "rediss://h/0?ca=/does/not/exist", "redis://h/0?nonsense=1", "redis://h/0?names=raw&prefix=mine:"}) {
     EXPECT_EQ(error_of(url).code, Errc::invalid_argument) << url;
   }
 }
@@ -219,6 +225,18 @@ TEST(Redis, AServerThatForgetsEverythingUnderAConnectionGoesOnWithLargerTokens) 
   for (int i = 0; i < 3; ++i) EXPECT_GT(client.mutex("job").acquire({.wait = 30s}).value().token(), before.token());
 }
 
+TEST(Redis, AServerThatForgetsEverythingIsTheSameStoreWhereAClientStillKnowsIt) {
+  RedisServer server;
+  Client client(server.url("?lease=1s"));
+  Fence fence(Kind::mutex, "job");
+  ASSERT_TRUE(fence.mark(client.mutex("job").acquire().value().sequencer()));
+  const std::uint64_t before = client.store_id();
+  server.cli({"FLUSHALL"});
+  EXPECT_TRUE(fence.mark(client.mutex("job").acquire({.wait = 30s}).value().sequencer()));
+  EXPECT_EQ(client.store_id(), before);
+  EXPECT_EQ(Client(server.url()).store_id(), before) << "and from then on all know it again";
+}
+
 TEST(Redis, AnEpochThatAnotherClientHasBegunIsKnownAtOnce) {
   RedisServer server;
   Client alice(server.url()), bob(server.url());
@@ -228,6 +246,15 @@ TEST(Redis, AnEpochThatAnotherClientHasBegunIsKnownAtOnce) {
   const Token after = alice.mutex("job").acquire({.wait = 30s}).value().token();
   EXPECT_EQ(after.epoch(), epoch);
   EXPECT_GT(after, before);
+}
+
+// The data was rolled back under a server that runs on: its epoch is smaller than the one that the client knows.
+TEST(Redis, AnEpochIsNeverSmallerThanOneThatTheClientKnows) {
+  RedisServer server;
+  Client client(server.url());
+  const std::uint64_t known = client.raise_epoch().value();
+  server.cli({"HSET", "{pawl}:meta", "epoch", std::to_string(known - 1)});
+  EXPECT_GT(client.mutex("job").acquire({.wait = 30s}).value().token().epoch(), known);
 }
 
 // A client that gets no connection ends while others use the executor.
@@ -247,58 +274,6 @@ TEST(Redis, AClientThatCannotBeOpenedDoesNotDisturbTheOthers) {
   for (int i = 0; i < 200; ++i) EXPECT_EQ(error_of("redis://:wrong@" + at).code, Errc::permission_denied);
   over = true;
   for (auto& work : works) EXPECT_GT(work.get(), 0);
-}
-
-/// Asks the server what clients ask it, for sessions whose owners are dead at once.
-class Dead {
- public:
-  explicit Dead(const RedisServer& server) : redis_(server.port()) {}
-
-  void claims(const std::string& lock, int number) {
-    const std::string session =
-        (std::ostringstream() << std::hex << std::setw(32) << std::setfill('0') << number).str();
-    const store::redis::QueueScripts& scripts = store::redis::queue_scripts();
-    run(scripts.open_session, {session, "1000", "mail", "host", "1", ""});
-    run(scripts.claim, {session, session, "mutex:" + lock, lock, "x", "0", "0", "1000", "0", "1", "", ""});
-  }
-  /// All at once, as if their leases had run out.
-  void die() {
-    redis_.call({"EVAL",
-                 "for _, s in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, s) end",
-                 "1", "{pawl}:ends"});
-  }
-
- private:
-  void run(const store::redis::Script& script, const std::vector<std::string>& arguments) {
-    if (epoch_.empty()) epoch_ = redis_.call({"HGET", "{pawl}:meta", "epoch"}).value();
-    const std::string quiet = "local function run()\n" + script.text + "\nend\nrun()\nreturn 1";
-    std::vector<std::string> words{"EVAL", quiet, "1", "{pawl}:meta", "{pawl}:", epoch_};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    redis_.call(words);
-  }
-
-  test::naive::Redis redis_;
-  std::string epoch_;
-};
-
-TEST(Redis, AQueueOfTenThousandDeadClientsIsPassedAtOnce) {
-  RedisServer server;
-  { const Client client(server.url()); }  // makes the epoch
-  Dead dead(server);
-  for (int i = 1; i <= 10'000; ++i) dead.claims("job", i);
-  dead.die();
-  Client client(server.url());
-  EXPECT_TRUE(client.mutex("job").acquire({.wait = 60s}));
-}
-
-TEST(Redis, ALockOfOneDeadClientAmongManyIsNotBusy) {
-  RedisServer server;
-  { const Client client(server.url()); }
-  Dead dead(server);
-  for (int i = 1; i <= 100; ++i) dead.claims("job" + std::to_string(i), i);
-  dead.die();
-  Client client(server.url());
-  EXPECT_TRUE(client.mutex("job100").try_acquire());
 }
 
 }  // namespace

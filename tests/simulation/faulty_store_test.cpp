@@ -130,13 +130,22 @@ TEST_F(FaultyStoreTest, AWithdrawalCanOvertakeItsClaim) {
   EXPECT_EQ(census().claims, 0u) << "the late claim found the tombstone";
 }
 
-TEST_F(FaultyStoreTest, ADuplicateIsAppliedTwiceAndTheSecondAnswerComes) {
+TEST_F(FaultyStoreTest, ADuplicateIsAppliedTwiceAndAWithdrawalGetsTheAnswerOfTheFirst) {
   faults_->duplicate(true);
   const Claim claim = alice_.wish("job");
   EXPECT_TRUE(granted(alice_.claim(claim)));
   EXPECT_EQ(census().claims, 1u);
-  EXPECT_EQ(alice_.withdraw(claim), Withdrawn::not_there);
+  EXPECT_EQ(alice_.withdraw(claim), Withdrawn::done);
   EXPECT_EQ(census().claims, 0u);
+}
+
+TEST_F(FaultyStoreTest, ACallThatThrowsMayHaveBeenApplied) {
+  for (const bool applied : {false, true}) {
+    faults_->throw_next(Operation::claim, applied);
+    const Claim claim = alice_.wish("job");
+    EXPECT_EQ(alice_.claim(claim).code(), Errc::overloaded);
+    EXPECT_EQ(census().claims, applied ? 1u : 0u);
+  }
 }
 
 TEST_F(FaultyStoreTest, WhatWasSentArrivesThoughTheSenderIsPaused) {

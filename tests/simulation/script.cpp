@@ -61,6 +61,7 @@ FaultRates Dice::weather() {
   weather.delay_notice = rate(0.3);
   weather.repeat_notice = rate(0.2);
   weather.longest_delay = one_of<Duration>({200ms, 900ms, longest_delay});  // a request's deadline is 1 s
+  weather.thrown = rate(0.1);
   return weather;
 }
 

@@ -108,6 +108,7 @@ class Actor {
   bool revoke(const Claim& claim, bool now) { return run(scheme().revoke(claim.key, claim.id, now, soon())).value(); }
   Result<store::Renewal> renew() { return run(store->renew(session, soon())); }
   std::uint64_t changes() { return renew().value().changes; }
+  std::vector<store::ClaimId> changed() { return renew().value().changed.value(); }
   void close() { EXPECT_TRUE(run(store->close_session(session, soon()))); }
 
   store::Scheme& scheme() { return *store->scheme("queue"); }

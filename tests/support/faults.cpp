@@ -67,6 +67,11 @@ void ScriptedFaults::lose_next_reply(Operation operation) {
   lost_replies_.insert(operation);
 }
 
+void ScriptedFaults::throw_next(Operation operation, bool applied) {
+  std::lock_guard lock(mutex_);
+  (applied ? thrown_after_ : thrown_).insert(operation);
+}
+
 std::size_t ScriptedFaults::count(Operation operation) const {
   std::lock_guard lock(mutex_);
   return counts_[static_cast<std::size_t>(operation)];
@@ -86,6 +91,10 @@ Fault ScriptedFaults::next(Operation operation) {
     fault.loss = Fault::Loss::request;
   } else if (take_one(lost_replies_, operation) || drop_replies_) {
     fault.loss = Fault::Loss::reply;
+  } else if (take_one(thrown_, operation)) {
+    fault.loss = Fault::Loss::thrown;
+  } else if (take_one(thrown_after_, operation)) {
+    fault.loss = Fault::Loss::thrown_after;
   }
   return fault;
 }
@@ -116,6 +125,10 @@ Fault RandomFaults::next(Operation) {
   }
   if (chance(rates.drop_request)) {
     fault.loss = Fault::Loss::request;
+    return fault;
+  }
+  if (chance(rates.thrown)) {
+    fault.loss = chance(0.5) ? Fault::Loss::thrown : Fault::Loss::thrown_after;
     return fault;
   }
   if (chance(rates.drop_reply)) fault.loss = Fault::Loss::reply;

@@ -37,16 +37,19 @@ std::string_view to_string(Operation) noexcept;
 struct Fault {
   enum class Loss : std::uint8_t {
     none,
-    refuse,   ///< not applied; store_unavailable at once
-    request,  ///< never applied; outcome_unknown at the deadline
-    reply,    ///< applied; outcome_unknown at the deadline
+    refuse,        ///< not applied; store_unavailable at once
+    request,       ///< never applied; outcome_unknown at the deadline
+    reply,         ///< applied; outcome_unknown at the deadline
+    thrown,        ///< not applied: the call throws std::system_error, as if there were no thread left
+    thrown_after,  ///< applied, and then the same
   } loss = Loss::none;
 
   /// A delay past the deadline is outcome_unknown at the deadline, and the request is applied later all the same.
   Duration request_delay = {};
   Duration reply_delay = {};
 
-  /// Applied a second time, this long after the first. The caller hears the answer of the second application, or nothing:
+  /// Applied a second time, this long after the first. The caller gets the answer of the second application (that of the
+  /// first for a withdrawal, see store::Scheme::withdraw), or nothing:
   /// a second copy exists only because a client sent again for want of an answer, and TCP hands every byte over once. So
   /// an answer that was delivered has no copy of its request behind it.
   std::optional<Duration> again_after = {};
@@ -85,6 +88,8 @@ class ScriptedFaults final : public FaultPlan {
   /// The next one of these, once.
   void lose_next_request(Operation operation);
   void lose_next_reply(Operation operation);
+  /// The next call of these throws, once; `applied`: after the store has done what was asked.
+  void throw_next(Operation operation, bool applied = false);
 
   /// How many requests of that sort there were, lost ones included.
   std::size_t count(Operation operation) const;
@@ -102,12 +107,15 @@ class ScriptedFaults final : public FaultPlan {
   Duration delay_{};
   std::multiset<Operation> lost_requests_;
   std::multiset<Operation> lost_replies_;
+  std::multiset<Operation> thrown_;
+  std::multiset<Operation> thrown_after_;
   std::array<std::size_t, operation_count> counts_{};
 };
 
 /// How often something goes wrong, from 0 to 1.
 struct FaultRates {
   double refuse = 0;
+  double thrown = 0;  ///< half of them after the request was applied
   double drop_request = 0;
   double drop_reply = 0;
   double request_delay = 0;

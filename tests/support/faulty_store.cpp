@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace pawl::test {
@@ -42,6 +44,20 @@ namespace {
 
 Error unanswered(Operation operation) {
   return {Errc::outcome_unknown, std::string(to_string(operation)) + ": no answer from the store in time"};
+}
+
+[[noreturn]] void no_thread_left() {
+  throw std::system_error(EAGAIN, std::generic_category(), "no thread can be started, by order of a test");
+}
+
+// Whoever sends a withdrawal again because no answer has come knows that the first copy may have done it.
+template <class T>
+Result<T> answer_of_both(const Result<T>&, Result<T> second) {
+  return second;
+}
+template <>
+Result<Withdrawn> answer_of_both(const Result<Withdrawn>& first, Result<Withdrawn> second) {
+  return first && second ? first : second;
 }
 
 Error refused(Operation operation) {
@@ -75,6 +91,11 @@ class FaultyStore::Wire {
                                    Deadline deadline) {
     const Fault fault = wire->next(operation);
     if (fault.loss == Loss::refuse) co_return refused(operation);
+    if (fault.loss == Loss::thrown) no_thread_left();
+    if (fault.loss == Loss::thrown_after) {
+      [[maybe_unused]] Result<T> answer = co_await request(deadline);
+      no_thread_left();
+    }
     if (is_clean(fault)) {
       Result<T> answer = co_await request(deadline);
       co_return answer;
@@ -143,7 +164,8 @@ class FaultyStore::Wire {
     if (fault.again_after) {
       co_await pause(wire->network, *fault.again_after);
       serving = Deadline::in(wire->network.now(), patience);
-      answer = co_await request(serving);
+      Result<T> second = co_await request(serving);
+      answer = answer_of_both(answer, std::move(second));
     }
     if (fault.loss == Loss::reply) co_return;
     co_await pause(wire->network, fault.reply_delay);
@@ -229,6 +251,7 @@ class FaultyStore::FaultyScheme final : public Scheme {
     return send<void>(Operation::relabel, deadline,
                       [inner = &inner_, claim](Deadline until) { return inner->relabel(claim, until); });
   }
+  bool waits_for(Kind ours, Kind other, Mode mode) const override { return inner_.waits_for(ours, other, mode); }
   awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) override {
     return send<LockView>(Operation::inspect, deadline,
                           [inner = &inner_, key](Deadline until) { return inner->inspect(key, until); });

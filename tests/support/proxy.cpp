@@ -103,7 +103,7 @@ struct Proxy::Link {
 };
 
 Proxy::Proxy(std::uint16_t server, Framing framing)
-    : server_(server), framing_(std::move(framing)), listener_(listen_at(port_.number())), thread_([this] { run(); }) {}
+    : framing_(std::move(framing)), listener_(listen_at(port_.number())), server_(server), thread_([this] { run(); }) {}
 
 Proxy::~Proxy() {
   {
@@ -149,6 +149,11 @@ void Proxy::cut() {
     links_.clear();
   }
   bell_.ring();
+}
+
+void Proxy::move_to(std::uint16_t server) {
+  const std::lock_guard lock(mutex_);
+  server_ = server;
 }
 
 void Proxy::delay_replies(Duration delay) {

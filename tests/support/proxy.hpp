@@ -69,6 +69,8 @@ class Proxy {
   void go_on();
   /// Closes all connections. New ones are welcome.
   void cut();
+  /// As an address that moves to another host: new connections go to that server, the old ones stay where they are.
+  void move_to(std::uint16_t server);
   void delay_replies(Duration delay);
   /// Whoever connects, or is connected, gets these bytes for whatever it asks; the server hears nothing. Empty: as before.
   void babble(std::string bytes);
@@ -98,12 +100,12 @@ class Proxy {
   std::shared_ptr<Rule> rule_for(const std::string& name, std::string_view request);
 
   const Port port_;
-  const std::uint16_t server_;
   const Framing framing_;
   int listener_ = -1;
   const Bell bell_;
 
   mutable std::mutex mutex_;  // guards all below
+  std::uint16_t server_;
   std::list<Link> links_;
   std::vector<std::shared_ptr<Rule>> rules_;
   std::map<std::string, std::size_t> seen_;

@@ -92,6 +92,7 @@ Framing redis_framing(std::map<std::string, std::string> scripts) {
     std::string command = words.front();
     std::transform(command.begin(), command.end(), command.begin(), [](unsigned char c) { return std::toupper(c); });
     if (words.size() < 2 || !command.starts_with("EVAL")) return command;
+    if (words.size() > 2 && words[2] == "0") return command + " 0";
     const auto known = scripts.find(words[1]);
     return command + " " + (known == scripts.end() ? "?" : known->second);
   };

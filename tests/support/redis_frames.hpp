@@ -13,7 +13,7 @@ namespace pawl::test {
 std::vector<std::string> redis_words(std::string_view bytes);
 
 /// How Redis' messages are framed. A request is called by its command, in capitals; a script by its name as well, as in
-/// "EVALSHA claim" and "EVAL claim". `scripts` gives the names, by hash and by text.
+/// "EVALSHA claim" and "EVAL claim"; one without keys, which only has to be known, is "EVALSHA 0". `scripts` gives the names, by hash and by text.
 Framing redis_framing(std::map<std::string, std::string> scripts);
 
 }  // namespace pawl::test

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -50,6 +53,15 @@ inline std::vector<ThreadSeen> threads_named(std::string_view prefix) {
   return ours;
 }
 
+/// Those that have started since; others may belong to tests that ran before in this process.
+inline std::vector<ThreadSeen> threads_besides(const std::vector<ThreadSeen>& others) {
+  std::vector<ThreadSeen> ours = threads_seen();
+  std::erase_if(ours, [&](const ThreadSeen& thread) {
+    return std::any_of(others.begin(), others.end(), [&](const ThreadSeen& other) { return other.id == thread.id; });
+  });
+  return ours;
+}
+
 /// One line of its /proc status, such as "SigBlk"; empty when the thread is gone.
 inline std::string thread_status(const ThreadSeen& thread, std::string_view field) {
   std::ifstream status("/proc/self/task/" + thread.id + "/status");
@@ -60,6 +72,23 @@ inline std::string thread_status(const ThreadSeen& thread, std::string_view fiel
   }
   return {};
 }
+
+/// As long as it lives, this process cannot start a thread: a stack of the default size does not fit anywhere.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge = before_;
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    pthread_setattr_default_np(&huge);
+  }
+  ~NoMoreThreads() { pthread_setattr_default_np(&before_); }
+  NoMoreThreads(const NoMoreThreads&) = delete;
+  NoMoreThreads& operator=(const NoMoreThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
 
 /// How often it gave the processor away of its own accord.
 inline std::uint64_t times_slept(const ThreadSeen& thread) {

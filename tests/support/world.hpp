@@ -44,6 +44,7 @@ class World {
   /// After this long something hangs.
   virtual Duration hang() const = 0;
   const store::Capabilities& capabilities();
+  const std::string& scheme() const { return scheme_; }
 
   /// The network between the actor and the store is gone; and is there again.
   void cut(const Actor& actor) { actor.faults().cut(); }

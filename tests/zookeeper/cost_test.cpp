@@ -116,6 +116,32 @@ TEST(ZooKeeperCost, TheFirstUseOfALockMakesItsFolderAndNoMore) {
                                            Pair("getChildren2", 1), Pair("setData", 1)));
 }
 
+/// Of such a lease.
+class ZooKeeperHeartbeats : public testing::TestWithParam<std::chrono::milliseconds> {};
+
+INSTANTIATE_TEST_SUITE_P(Leases, ZooKeeperHeartbeats, testing::Values(600ms, 1s),
+                         [](const auto& lease) { return std::to_string(lease.param.count()) + "ms"; });
+
+// Under load they are fewer, never more.
+TEST_P(ZooKeeperHeartbeats, AreThoseOfTheSessionHoweverShortTheLeaseIs) {
+  constexpr std::chrono::milliseconds session = 4s;  // two ticks: servers do not agree to less
+  const ZooKeeperServer server({.tick = session / 2, .min_session = session});
+  const Wire wire(server.port());
+  const auto lease = GetParam();
+  Client client(wire.url("/beats?timeout=60s&lease=" + std::to_string(lease.count()) + "ms"));
+  const Hold hold = client.mutex("job").acquire().value();
+  const auto since = std::chrono::steady_clock::now();
+  const std::size_t before = wire.heartbeats();
+  const std::uint64_t renewals = client.metrics().renewals;
+  const std::uint64_t enough = 12s / lease;  // in four seconds: more than the heartbeats of one session
+  ASSERT_TRUE(eventually([&] { return client.metrics().renewals >= renewals + enough; }, 60s));
+  const std::size_t beats = wire.heartbeats() - before;
+  const auto passed = std::chrono::steady_clock::now() - since;
+  EXPECT_LE(beats, static_cast<std::size_t>(9 * passed / session) + 2) << client.metrics().renewals << " renewals";
+  EXPECT_GE(beats, 1U);
+  EXPECT_TRUE(hold.valid());
+}
+
 /// With so many before it.
 class ZooKeeperQueue : public testing::TestWithParam<std::size_t> {
  protected:

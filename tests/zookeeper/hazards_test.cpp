@@ -14,7 +14,9 @@
 #include <cstddef>
 #include <future>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -124,6 +126,156 @@ TEST(ZooKeeperHerd, OfSequentialIsOne) {
     EXPECT_TRUE(eventually([&] { return wire.events() - events >= 2 * i - 1; }));
     EXPECT_EQ(wire.events() - events, 2 * i - 1);
   }
+}
+
+// The folder that everybody watches
+
+/// A recipe that is often written: make a numbered node, list the folder and watch it, and look again whenever it changes.
+/// Readers wait for writers before them, writers for everybody.
+class FolderWatcher {
+ public:
+  FolderWatcher(const ZooKeeperServer& server, std::string folder, const std::string& marker)
+      : session_(server), folder_(std::move(folder)), node_(session_.create(folder_ + "/" + marker)) {}
+
+  /// Does it hold the lock? From now on it is told of the next change.
+  bool look() {
+    const std::vector<std::string> all = session_.children(folder_, true);
+    told_ = session_.told();
+    return std::none_of(all.begin(), all.end(), [this](const std::string& other) {
+      return number(other) < number(node_) && (is_writer(node_) || is_writer(other));
+    });
+  }
+  /// Since it looked last?
+  bool was_told() { return session_.told() != told_; }
+  void release() { session_.remove(node_); }
+
+ private:
+  static std::string number(const std::string& node) { return node.substr(node.size() - 10); }
+  static bool is_writer(const std::string& node) { return node.find("/write-") != std::string::npos; }
+
+  Stranger session_;
+  const std::string folder_;
+  const std::string node_;
+  int told_ = 0;
+};
+
+class FolderWatchers {
+ public:
+  explicit FolderWatchers(const ZooKeeperServer& server) : server_(server) { session_.create(folder_, 0); }
+
+  FolderWatcher& come(const std::string& marker) {
+    all_.push_back(std::make_unique<FolderWatcher>(server_, folder_, marker));
+    all_.back()->look();
+    return *all_.back();
+  }
+  /// How many were told of a change since they looked last? They all look again.
+  std::size_t look_again() {
+    std::size_t told = 0;
+    for (const auto& one : all_) {
+      if (!one->was_told()) continue;
+      ++told;
+      one->look();
+    }
+    return told;
+  }
+
+ private:
+  static std::string next_folder() {
+    static int folders = 0;
+    return "/watched-folder-" + std::to_string(++folders);
+  }
+
+  const ZooKeeperServer& server_;
+  Stranger session_{server_};
+  const std::string folder_ = next_folder();
+  std::vector<std::unique_ptr<FolderWatcher>> all_;
+};
+
+constexpr std::size_t some = 20;
+
+TEST(ZooKeeperWatchedFolder, WakesEverybodyForEachReleaseAndForEachNewcomer) {
+  FolderWatchers clients(ZooKeeperServer::shared());
+  FolderWatcher& alice = clients.come("write-");
+  for (std::size_t i = 0; i < some; ++i) {
+    clients.come("write-");
+    EXPECT_EQ(clients.look_again(), i + 1) << "all who were there, alice included";
+  }
+  alice.release();
+  EXPECT_EQ(clients.look_again(), some + 1) << "one can go on, and all list the folder again";
+}
+
+TEST(ZooKeeperWatchedFolder, WakesReadersAndWritersAlike) {
+  FolderWatchers clients(ZooKeeperServer::shared());
+  FolderWatcher& alice = clients.come("write-");
+  for (std::size_t i = 0; i < some; ++i) clients.come(i % 2 == 0 ? "write-" : "read-");
+  clients.look_again();
+  clients.come("read-");
+  EXPECT_EQ(clients.look_again(), some + 1) << "for a reader at the end of the queue";
+  alice.release();
+  EXPECT_EQ(clients.look_again(), some + 2) << "for one writer who can go on";
+}
+
+/// Clients that come one after the other, each with a session of its own, to one shared mutex.
+class ReadersAndWriters {
+ public:
+  explicit ReadersAndWriters(std::string url) : url_(std::move(url)), eye_(url_) {}
+  ~ReadersAndWriters() { stop_.request_stop(); }
+
+  void come(bool reads) {
+    const std::size_t before = waiting();
+    waits_.push_back(std::async(std::launch::async, [this, reads, client = Client(url_)]() mutable {
+      SharedMutex mutex = client.shared_mutex("job");
+      return reads ? mutex.acquire_shared({}, stop_.get_token()) : mutex.acquire({}, stop_.get_token());
+    }));
+    EXPECT_TRUE(eventually([&] { return waiting() == before + 1; }));
+  }
+  std::size_t waiting() { return eye_.inspect("job", Kind::rw).value().waiters.size(); }
+  std::size_t granted() const {
+    return static_cast<std::size_t>(std::count_if(
+        waits_.begin(), waits_.end(), [](const auto& wait) { return wait.wait_for(0s) == std::future_status::ready; }));
+  }
+
+ private:
+  const std::string url_;
+  Client eye_;
+  std::stop_source stop_;
+  std::vector<std::future<Result<Hold>>> waits_;
+};
+
+/// Of all clients, on nodes whose path begins so. The server lists each path, and who watches it below.
+std::size_t watches_of(const ZooKeeperServer& server, const std::string& path) {
+  std::istringstream lines(server.four_letter("wchp"));
+  std::size_t count = 0;
+  bool ours = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("/")) {
+      ours = line.starts_with(path);
+    } else if (ours && !line.empty()) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+// Scenario: alice writes, then come three readers, a writer and two readers.
+TEST(ZooKeeperWatchedFolder, IsWatchedByNobodyOfOursAndOnlyThoseWakeWhoCanGoOn) {
+  const ZooKeeperServer& server = ZooKeeperServer::shared();
+  const std::string where = place();
+  const Wire wire(server.port());
+  Client alice(server.url(where));
+  Hold hold = alice.shared_mutex("job").acquire().value();
+  ReadersAndWriters clients(wire.url(where));
+  for (const bool reads : {true, true, true, false, true}) clients.come(reads);
+  const std::string folder = where.substr(0, where.find('?')) + "/pawl/sequential/rw/job";
+  ASSERT_TRUE(eventually([&] { return watches_of(server, folder) == 1 + 2 * 5; }))
+      << "one's own, and of the one before";
+  const std::size_t events = wire.events();
+  clients.come(true);
+  EXPECT_EQ(wire.events(), events) << "a newcomer wakes nobody";
+  EXPECT_TRUE(hold.release());
+  EXPECT_TRUE(eventually([&] { return clients.granted() == 3; }));
+  EXPECT_EQ(wire.events() - events, 3) << "the three readers";
+  EXPECT_EQ(wire::count(wire.requests(), "getChildren2 and watch"), 0);
 }
 
 // The one before

@@ -47,14 +47,14 @@ class Stranger {
         handle_, path.c_str(), -1, [](int code, const void* out) { of(out).code = code; }, &outcome);
     finish(outcome);
   }
-  /// Their paths, in the order of their names.
-  std::vector<std::string> children(const std::string& path) {
+  /// Their paths, in the order of their names. `watch`: the next one that comes or goes is told.
+  std::vector<std::string> children(const std::string& path, bool watch = false) {
     Outcome outcome;
     const auto done = [](int code, const String_vector* names, const void* out) {
       for (int i = 0; code == ZOK && i < names->count; ++i) of(out).names.emplace_back(names->data[i]);
       of(out).code = code;
     };
-    zoo_aget_children(handle_, path.c_str(), 0, done, &outcome);
+    zoo_awget_children(handle_, path.c_str(), watch ? &Stranger::heard : nullptr, &told_, done, &outcome);
     finish(outcome);
     std::sort(outcome.names.begin(), outcome.names.end());
     for (std::string& name : outcome.names) name.insert(0, path + "/");
@@ -77,11 +77,8 @@ class Stranger {
   /// Is it there? Either way, the next change of it is told.
   bool watch(const std::string& path) {
     Outcome outcome;
-    const watcher_fn heard = [](zhandle_t*, int type, int, const char*, void* told) {
-      if (type != ZOO_SESSION_EVENT) ++*static_cast<int*>(told);
-    };
     const auto done = [](int code, const Stat*, const void* out) { of(out).code = code; };
-    zoo_awexists(handle_, path.c_str(), heard, &told_, done, &outcome);
+    zoo_awexists(handle_, path.c_str(), &Stranger::heard, &told_, done, &outcome);
     return finish(outcome, ZNONODE);
   }
   /// How often a watch has fired. What the server has sent before now has arrived.
@@ -96,6 +93,10 @@ class Stranger {
     std::string path = {};
     std::vector<std::string> names = {};
   };
+
+  static void heard(zhandle_t*, int type, int, const char*, void* told) {
+    if (type != ZOO_SESSION_EVENT) ++*static_cast<int*>(told);
+  }
 
   static Outcome& of(const void* out) { return *static_cast<Outcome*>(const_cast<void*>(out)); }
 

@@ -51,6 +51,8 @@ class Wire {
   }
   /// How often the server has told a client that something which it watches has changed, so far.
   std::size_t events() const { return *events_; }
+  /// Transactions that only say that somebody lives, so far; also those of clients without a lock.
+  std::size_t heartbeats() const { return proxy_.seen("heartbeat"); }
   /// So far, without those that only say that somebody lives, or does not any more.
   Counts requests() const {
     Counts counts = proxy_.seen();

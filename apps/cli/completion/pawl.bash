@@ -54,7 +54,7 @@ _pawl() {
     --label | --name | --value | --claim | --workers | -E) return ;;
   esac
 
-  local words="" taking="--wait --no-wait --lease --grace --lock-delay --scheme --label --name -E --store --help"
+  local words="" taking="--wait --no-wait --lease --grace --lock-delay --scheme --label --name --any-kind -E --store --help"
   case $subcommand in
     "") words="run elect leader ls show revoke check epoch demo bench schemes version --store --help --version" ;;
     run) words="--read --write --permits --also $taking" ;;

@@ -48,13 +48,14 @@ constexpr const char* footer =
     "\n"
     "Candidates are served in the order in which they came. The command runs only while we\n"
     "lead: when it ends, we resign and the next candidate leads. Signals, loss and \"pawl\n"
-    "revoke\" are as in \"pawl run\": TERM, and KILL before anybody else can lead.\n"
+    "revoke\" are as in \"pawl run\": TERM, and KILL before another candidate can lead; of the\n"
+    "command itself, not of what it has started, and not while pawl is stopped.\n"
     "\n"
     "The command finds PAWL_LOCK (the NAME), PAWL_VALUE, PAWL_TOKEN and PAWL_SEQUENCER in its\n"
-    "environment. It is told on stderr if NAME is also in use as another kind of lock: they do\n"
-    "not exclude each other.\n"
+    "environment. If another kind of lock with this NAME is held or waited for, the exit code is\n"
+    "125: they would not exclude each other. --any-kind runs anyway.\n"
     "\n"
-    "Exit codes are those of \"pawl run\"; 124: somebody else led all the time.";
+    "Exit codes are those of \"pawl run\"; 124: another candidate led all the time.";
 
 }  // namespace
 

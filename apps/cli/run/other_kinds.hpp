@@ -1,13 +1,15 @@
 #pragma once
 
+#include "apps/cli/run/under_lock.hpp"
+
 #include <pawl/client.hpp>
 
-#include <string>
+#include <vector>
 
 namespace pawl::cli {
 
-/// Kinds never meet, so whoever takes a mutex where others use a rw lock of that name excludes nobody: one line on
-/// stderr, if another kind is held or waited for. Nothing if the store cannot tell.
-void warn_of_other_kinds(Client& client, const std::string& name, Kind kind);
+/// A run excludes only those who use the same kind of lock. Throws Failure (125) if another kind of one of these names is
+/// held or waited for. Nothing is refused where the store does not tell: what is wrong then, the wait itself will say.
+void refuse_other_kinds(Client& client, const std::vector<Wanted>& all);
 
 }  // namespace pawl::cli

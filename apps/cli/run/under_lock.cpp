@@ -54,7 +54,7 @@ std::string label_of(const UnderLockOptions& options, const Context& context) {
 void open_and_wait(Waited& waited, const UnderLockOptions& options, const Context& context, const Errand& errand,
                    const std::function<void()>& asking, std::stop_token stop) {
   Client& client = waited.client.emplace(open_client(context, {.scheme = options.scheme}));
-  for (const Wanted& wanted : errand.wanted) warn_of_other_kinds(client, wanted.name, wanted.kind);
+  if (!options.any_kind) refuse_other_kinds(client, errand.wanted);
   const std::string label = label_of(options, context);
   AcquireOptions wish;
   wish.wait = options.no_wait ? Duration::zero() : options.wait;
@@ -63,6 +63,14 @@ void open_and_wait(Waited& waited, const UnderLockOptions& options, const Contex
   wish.label = label;
   asking();
   waited.held = errand.acquire(client, wish, std::move(stop));
+  // Again, now that others can see us: of two runs that begin at the same time one sees the other, or both do.
+  if (!waited.held || options.any_kind) return;
+  try {
+    refuse_other_kinds(client, errand.wanted);
+  } catch (const Failure&) {
+    [[maybe_unused]] const auto released = waited.held->release();
+    throw;
+  }
 }
 
 Held take(Waited& waited, const UnderLockOptions& options) {
@@ -132,7 +140,7 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
       ->option_text("NAME")
       ->excludes(name);
   CLI::Option* wait = add_duration(command, "--wait", options.wait, "Give up after this long; default: wait for ever");
-  command.add_flag("--no-wait", options.no_wait, "Give up at once if somebody else holds it")
+  command.add_flag("--no-wait", options.no_wait, "Give up at once if another client holds it")
       ->option_text(" ")
       ->excludes(wait);
   add_duration(command, "--lease", options.lease,
@@ -145,6 +153,8 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
   add_scheme(command, options.scheme);
   command.add_option("--label", options.label, "What \"pawl show\" shows; default: the command's name")
       ->option_text("TEXT");
+  command.add_flag("--any-kind", options.any_kind, "Run although another kind of lock named NAME is in use")
+      ->option_text(" ");
   command.add_option("-E", options.code_of_not_acquired, "The exit code in place of 124")
       ->option_text("N")
       ->check(CLI::Range(0, 255));

@@ -21,6 +21,7 @@ struct UnderLockOptions {
   std::optional<Duration> lock_delay = {};
   std::string scheme = {};
   std::optional<std::string> label = {};
+  bool any_kind = false;  ///< goes on beside another kind of lock of that name
   int code_of_not_acquired = not_acquired;
 };
 

@@ -19,6 +19,8 @@ class Connection {
  public:
   Connection(FolderOptions options, base::Runtime& runtime) : options_(std::move(options)), runtime_(runtime) {}
 
+  /// What to call when the folder was deleted or replaced: all sessions in it are lost.
+  void attach(std::function<void()> sessions_in_doubt);
   /// Opens the folder, if it is not open, or was deleted since.
   awaitable<Result<void>> connect(Deadline deadline);
   /// Null before connect(), and when the folder was found deleted.
@@ -38,7 +40,7 @@ class Connection {
     const auto run = [&answer, &call](Tables& tables) { answer.emplace(call(tables)); };
     const auto attempt = environment_->attempt(run, runtime_, short_sleep);
     if (attempt.end != Environment::Attempt::End::done) return std::nullopt;
-    reserve_when_few(environment_, runtime_);
+    tidy_up(environment_, runtime_);
     return answer;
   }
 
@@ -66,6 +68,8 @@ class Connection {
   base::Runtime& runtime_;
   std::shared_ptr<Environment> environment_;
   std::shared_ptr<Listener> listener_;
+  std::shared_ptr<const std::function<void()>> sessions_in_doubt_;
+  Time not_before_ = Time::min();            // whoever deletes the folder may not have finished
   std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
 };
 

@@ -7,19 +7,37 @@
 
 namespace pawl::store::file {
 
-void Tables::end_session(SessionId id, const SessionRecord& record, Time at) {
-  for (const auto& [claim, place] : ledger_.places_of(id)) {
-    ledger_.erase_place(id, claim);
-    if (!place.tombstone) leave(place.lock, claim, place.ticket, at);
+void Tables::retire(ProcessKey process) {
+  for (const SessionId id : ledger_.sessions_of(process, batch)) {
+    const auto session = this->session(id);
+    if (session) ledger_.end_session(id, *session, now_);  // a death is stamped by whoever first sees it
   }
-  ledger_.erase_session(id, record);
 }
 
-void Tables::retire(ProcessKey process) {
-  for (const SessionId id : ledger_.sessions_of(process)) {
-    const auto session = ledger_.session(id);
-    if (session) end_session(id, *session, now_);  // a death is stamped by whoever first sees it
+/// What sessions that have ended left behind, as far as the batch goes.
+void Tables::sweep_claims() {
+  while (left_ > 0 && counters().ended > 0) {
+    const auto session = ledger_.first_ended();
+    if (!session) return;  // only in a transaction that has failed
+    const std::optional<Time> at = ledger_.ended(*session);
+    for (const auto& [claim, place] : ledger_.places_of(*session, left_)) {
+      --left_;
+      forget(*session, claim);
+      if (!place.tombstone) leave(place.lock, claim, place.ticket, at);
+    }
+    if (left_ > 0) ledger_.forget_ended(*session);
   }
+}
+
+void Tables::forget(SessionId session, ClaimId claim) {
+  ledger_.erase_place(session, claim);
+  ledger_.erase_news(session, claim);
+}
+
+void Tables::evict(const std::string& key, const ClaimRecord& claim) {
+  --left_;
+  forget(claim.session, claim.id);
+  leave(key, claim.id, claim.ticket, ledger_.ended(claim.session).value_or(now_));
 }
 
 void Tables::leave(const std::string& key, ClaimId claim, std::uint64_t ticket, std::optional<Time> failed) {
@@ -79,7 +97,11 @@ void Tables::settle() {
   while (!unsettled_.empty()) {
     const std::string key = std::move(unsettled_.back());
     unsettled_.pop_back();
-    settle_one(key);
+    if (left_ > 0) {
+      settle_one(key);
+    } else {
+      ledger_.add_shut(key, now_);  // with the next batch
+    }
   }
 }
 
@@ -90,18 +112,15 @@ void Tables::settle_one(const std::string& key) {
   bool changed = exorcise(record);
   bool granted_one = false;
   auto head = ledger_.first_waiter(record.number);
-  for (; head && fits(record, *head); head = ledger_.first_waiter(record.number)) {
-    const auto session = ledger_.session(head->session);
-    if (session && !roll_.alive(session->process)) {
-      ledger_.put_lock(key, record);
-      retire(session->process);
-      unsettled_.push_back(key);
-      return;
-    }
+  for (; head && left_ > 0 && fits(record, *head); head = ledger_.first_waiter(record.number)) {
+    --left_;
     ledger_.erase_waiter(record.number, head->ticket);
     if (record.waiters > 0) --record.waiters;
     changed = true;
-    if (!session) continue;  // never: a session takes its claims along
+    if (is_over(*head)) {
+      forget(head->session, head->id);
+      continue;
+    }
     granted_one = true;
     const auto granted = grant(record, *head);
     if (!granted) return;  // out of tokens: all of this is undone
@@ -109,6 +128,7 @@ void Tables::settle_one(const std::string& key) {
   }
   if (!record.in_use()) return ledger_.erase_lock(key);
   if (changed) ledger_.put_lock(key, record);
+  if (left_ == 0) ledger_.add_shut(key, now_);  // with the next batch
   // It waited for a holder that has gone; now it waits for the time. Or for several holders: it must learn whom to watch.
   const bool news = !record.ghosts.empty() || (granted_one && record.sharers > 0);
   if (head && news) tell(*head, {.what = Notice::What::look_again});
@@ -127,12 +147,10 @@ void Tables::tell_granted(const LockRecord& lock, const ClaimRecord& holder) {
 }
 
 void Tables::tell(const ClaimRecord& claim, Notice notice) {
-  auto session = ledger_.session(claim.session);
+  const auto session = ledger_.session(claim.session);
   if (!session) return;
   letters_.push_back({session->process, session->mailbox, claim.id, notice});
-  if (!is_news_to_a_holder(notice.what)) return;
-  ++session->changes;
-  ledger_.put_session(claim.session, *session);
+  ledger_.add_news(claim.session, claim.id);
 }
 
 }  // namespace pawl::store::file

@@ -68,13 +68,14 @@ Environment::Attempt Environment::attempt(const Work& work, base::Runtime& runti
       return {End::gone,
               {Errc::lost, fmt::format("the store's folder \"{}\" was deleted", base::printable(folder_.path()))}};
     }
-    attempt = transact(work, now, letters);
+    attempt = transact(work, runtime, now, letters);
   }
   if (attempt.end == End::done) send(letters);
   return attempt;
 }
 
-Environment::Attempt Environment::transact(const Work& work, Time now, std::vector<Letter>& letters) {
+Environment::Attempt Environment::transact(const Work& work, base::Runtime& runtime, Time now,
+                                           std::vector<Letter>& letters) {
   Transaction transaction(database_);
   Tables tables(transaction, now, gate_);
   tables.sweep();
@@ -82,9 +83,12 @@ Environment::Attempt Environment::transact(const Work& work, Time now, std::vect
   tables.save();
   const Counters& counters = tables.counters();
   const std::uint64_t left = counters.reserved - counters.last_token;
+  const bool more = tables.more();
   const int fault = transaction.commit();
   if (fault == 0) {
+    note_write(runtime);
     low_on_tokens_ = left < token_block / 2;
+    more_to_sweep_ = more;
     letters = std::move(tables.letters());
     return {};
   }
@@ -92,7 +96,9 @@ Environment::Attempt Environment::transact(const Work& work, Time now, std::vect
   Error error = describe_fault(fault, database_.shown());
   if (transaction.panicked() || fault == MDB_PANIC) {
     if (transaction.panicked()) error.code = Errc::outcome_unknown;
-    if (auto again = database_.reopen(); !again) error = again.error();
+    // If that fails, the next transaction tries it again.
+    if (const int again = database_.reopen(); again != 0)
+      error.message = describe_fault(again, database_.shown()).message;
   }
   return {End::failed, std::move(error)};
 }
@@ -113,7 +119,7 @@ Result<void> Environment::change_counters(const std::function<void(Counters&)>& 
   return fault == 0 ? Result<void>() : describe_fault(fault, database_.shown());
 }
 
-Result<TokenMark> Environment::raise_mark(base::Runtime& runtime, bool new_epoch) {
+Result<TokenMark> Environment::raise_mark(base::Runtime& runtime, const Counters& used, bool new_epoch) {
   const Result<std::optional<TokenMark>> found = tokens_.read();
   if (!found) return found.error();
   if (!*found || tokens_.gone()) {
@@ -121,8 +127,10 @@ Result<TokenMark> Environment::raise_mark(base::Runtime& runtime, bool new_epoch
                  fmt::format("\"{}\" was deleted: end all that use the folder, then start again",
                              base::printable(folder_.shown("tokens")))};
   }
+  // A backup may have been written over the file since: what was handed out is known here as well.
   TokenMark next = **found;
-  next.mark += token_block;
+  next.epoch.epoch = std::max(next.epoch.epoch, used.epoch);
+  next.mark = std::max(next.mark, used.reserved) + token_block;
   if (new_epoch) {
     const Result<std::uint64_t> epoch = fencing::next_epoch(next.epoch.epoch, runtime.unix_milliseconds());
     if (!epoch) return epoch.error();
@@ -134,10 +142,13 @@ Result<TokenMark> Environment::raise_mark(base::Runtime& runtime, bool new_epoch
 
 Result<std::uint64_t> Environment::reserve_tokens(base::Runtime& runtime, bool new_epoch, Duration patience) {
   const std::lock_guard one_at_a_time(reserve_mutex_);
+  Counters used;
+  const auto look = [&used](Counters& counters) { used = counters; };
+  if (auto looked = change_counters(look, patience); !looked) return looked.error();
   if (const auto other = gate_.try_take(Gate::Right::reserve_tokens)) {
     return Error{Errc::busy, fmt::format("process {} is just reserving tokens", other->pid)};
   }
-  const Result<TokenMark> next = raise_mark(runtime, new_epoch);
+  const Result<TokenMark> next = raise_mark(runtime, used, new_epoch);
   gate_.give_back(Gate::Right::reserve_tokens);
   if (!next) return next.error();
   const auto note = [&next](Counters& counters) {
@@ -147,6 +158,7 @@ Result<std::uint64_t> Environment::reserve_tokens(base::Runtime& runtime, bool n
     counters.reserved = std::max(counters.reserved, next->mark);
   };
   if (auto noted = change_counters(note, patience); !noted) return noted.error();
+  note_write(runtime);
   return next->epoch.epoch;
 }
 

@@ -57,9 +57,16 @@ class Environment : public std::enable_shared_from_this<Environment> {
   /// Are they so few that it is time to reserve more? True for one caller at a time, until it says that it has done so.
   bool must_reserve() { return low_on_tokens_ && !reserving_.exchange(true); }
   void has_reserved() { reserving_ = false; }
+  /// Is there more to be swept than one transaction does? True for one caller at a time, as above.
+  bool must_sweep() { return more_to_sweep_ && !sweeping_.exchange(true); }
+  bool more_to_sweep() const { return more_to_sweep_; }
+  void has_swept() { sweeping_ = false; }
   /// Writes a higher mark to the disk, and a new epoch if wanted; answers the epoch. Blocks: never on the executor.
   /// Errors: `busy` = somebody else is just at it; try again.
   Result<std::uint64_t> reserve_tokens(base::Runtime& runtime, bool new_epoch, Duration patience);
+
+  /// After every change of ours to the folder or its files: what others change later can be told from it.
+  void note_write(base::Runtime& runtime) const { gate_.note_write(runtime.unix_milliseconds()); }
 
   const Folder& folder() const { return folder_; }
   const Gate& gate() const { return gate_; }
@@ -83,13 +90,14 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   friend class Opening;
-  /// In a transaction of its own, without a sweep: that may need tokens.
+  /// In a transaction of its own, without a sweep: that may need tokens. Without note_write(): whoever opens a folder must
+  /// not do that before a new epoch has begun, where one is due.
   Result<void> change_counters(const std::function<void(Counters&)>& change, Duration patience);
-  Attempt transact(const Work& work, Time now, std::vector<Letter>& letters);
+  Attempt transact(const Work& work, base::Runtime& runtime, Time now, std::vector<Letter>& letters);
   void send(const std::vector<Letter>& letters);
   Error no_entry() const;
   bool deleted(Time now);
-  Result<TokenMark> raise_mark(base::Runtime& runtime, bool new_epoch);
+  Result<TokenMark> raise_mark(base::Runtime& runtime, const Counters& used, bool new_epoch);
 
   Folder folder_;
   Gate gate_;
@@ -105,6 +113,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   std::mutex reserve_mutex_;  // one reservation at a time in this process
   std::atomic<bool> low_on_tokens_{false};
   std::atomic<bool> reserving_{false};
+  std::atomic<bool> more_to_sweep_{false};
+  std::atomic<bool> sweeping_{false};
 
   std::mutex mutex_;  // guards all below
   std::unordered_map<ClaimId, std::shared_ptr<const Waker>> watches_;

@@ -14,11 +14,14 @@ namespace pawl::store::file {
 FileStore::FileStore(FolderOptions options, base::Runtime& runtime)
     : connection_(std::make_shared<Connection>(std::move(options), runtime)), queue_(connection_) {}
 
+void FileStore::attach(Surroundings surroundings) { connection_->attach(std::move(surroundings.sessions_in_doubt)); }
+
 awaitable<Result<void>> FileStore::connect(Deadline deadline) { return connection_->connect(deadline); }
 
 awaitable<Result<SessionGrant>> FileStore::open_session(SessionRequest request, Deadline deadline) {
   Result<void> ready = co_await connection_->connect(deadline);
   if (!ready) co_return ready.error();
+  connection_->listener().watch_folder();
   const Capabilities& limits = Queue::declared;
   const SessionId id = connection_->runtime().make_id<SessionId>();
   SessionRecord record;
@@ -27,7 +30,7 @@ awaitable<Result<SessionGrant>> FileStore::open_session(SessionRequest request, 
   record.mailbox = connection_->listener().mailbox();
   record.owner = request.owner;
   const Connection::Work<SessionGrant> work = [id, record](Tables& tables) -> Result<SessionGrant> {
-    tables.open_session(id, record);
+    if (auto opened = tables.open_session(id, record); !opened) return opened.error();
     return SessionGrant{id, record.lease};
   };
   Result<SessionGrant> answer = co_await connection_->visit(work, deadline);
@@ -73,7 +76,7 @@ awaitable<Result<std::uint64_t>> FileStore::raise_epoch(Deadline deadline) {
     *raised = *epoch;
     return {};
   };
-  Result<void> done = co_await block(runtime, work, deadline);
+  Result<void> done = co_await block(runtime, connection_->environment()->folder().path(), work, deadline);
   if (!done) co_return done.error();
   co_return *raised;
 }

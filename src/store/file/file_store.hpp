@@ -18,6 +18,7 @@ class FileStore final : public Store {
  public:
   FileStore(FolderOptions options, base::Runtime& runtime);
 
+  void attach(Surroundings surroundings) override;
   awaitable<Result<void>> connect(Deadline deadline) override;
   std::uint64_t id() const override { return connection_->store_id(); }
   awaitable<Result<SessionGrant>> open_session(SessionRequest request, Deadline deadline) override;

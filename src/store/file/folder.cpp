@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 namespace pawl::store::file {
@@ -46,14 +47,18 @@ std::string user_name(uid_t user) {
 
 /// The folder and what is missing above it. Those above are for everybody to pass, as `mkdir -p` makes them.
 Result<void> make_folders(const std::string& path) {
+  std::optional<Error> refused;  // only an error if it is not there: what is there may be passed all the same
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string above = path.substr(0, slash);
-    if (::mkdir(above.c_str(), 0755) != 0 && errno != EEXIST && errno != EACCES && errno != EROFS) {
-      return system_failure("make the folder", above, errno);
-    }
+    if (::mkdir(above.c_str(), 0755) == 0 || errno == EEXIST) continue;
+    const int number = errno;
+    if (refused && number == ENOENT) return *refused;
+    if (!refused) refused = system_failure("make the folder", above, number);
+    if (number != EACCES && number != EROFS) return *refused;
   }
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_failure("make the folder", path, errno);
-  return {};
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  if (refused && errno == ENOENT) return *refused;
+  return system_failure("make the folder", path, errno);
 }
 
 Error refused(const std::string& path, const struct stat& status) {
@@ -108,6 +113,19 @@ Result<void> apply_mode(const Fd& fd, const FolderOptions& options, struct stat&
                                            "lock away: use a folder with mode 0700 or 0770"};
 }
 
+/// Who may write into a folder can disturb every process that uses it, and end it by truncating a file that is mapped
+/// (SIGBUS). Nobody, and least of all root, shall share that by mistake.
+Result<void> check_owner(const FolderOptions& options, const struct stat& status) {
+  if (status.st_uid == ::geteuid() || status.st_uid == 0 || options.mode == mode_t{0770}) return {};
+  return Error{
+      Errc::permission_denied,
+      fmt::format("the folder {} belongs to user {}, who could end any process that uses it: use a folder of "
+                  "your own; to share this one on purpose, it must have mode 0770 and be named with ?mode=0770",
+                  quoted(options.path), user_name(status.st_uid))};
+}
+
+constexpr mode_t group_writes = 0020;
+
 }  // namespace
 
 Fd::~Fd() {
@@ -134,8 +152,10 @@ Folder::Folder(std::string path, Fd fd, const struct stat& status)
       fd_(std::move(fd)),
       device_(status.st_dev),
       inode_(status.st_ino),
+      owner_(status.st_uid),
       group_(status.st_gid),
-      file_mode_((status.st_mode & 0070) == 0070 ? 0660 : 0600) {}
+      file_mode_((status.st_mode & 0070) == 0070 ? 0660 : 0600),
+      shared_((status.st_mode & group_writes) != 0 || status.st_uid != ::geteuid()) {}
 
 Result<Folder> Folder::open(const FolderOptions& options) {
   struct stat status {};
@@ -146,6 +166,7 @@ Result<Folder> Folder::open(const FolderOptions& options) {
   if (!fd) return fd.error();
   if (::fstat(fd->get(), &status) != 0) return system_failure("look at the folder", options.path, errno);
   if (auto local = check_file_system(*fd, options); !local) return local.error();
+  if (auto ours = check_owner(options, status); !ours) return ours.error();
   if (auto fits = apply_mode(*fd, options, status); !fits) return fits.error();
   if (::faccessat(fd->get(), ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0 && errno == EACCES) {
     return refused(options.path, status);
@@ -159,20 +180,58 @@ Result<Folder::File> Folder::open_file(const char* name) const {
   constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   for (;;) {
     Fd fd(::openat(this->fd(), name, flags));
-    if (fd) return File{std::move(fd), false};
-    if (errno != ENOENT) return system_failure("open", shown(name), errno);
+    if (fd) return checked(std::move(fd), name, false);
+    if (errno != ENOENT) return cannot_open(name, errno);
     Fd made(::openat(this->fd(), name, flags | O_CREAT | O_EXCL, 0600));
     if (!made && errno == EEXIST) continue;
     if (!made) return system_failure("make", shown(name), errno);
-    share(name);
-    return File{std::move(made), true};
+    // Not all may give a file to the folder's group: then it stays with the user's own, which is enough for one user.
+    const uid_t owner = ::geteuid() == 0 ? owner_ : static_cast<uid_t>(-1);
+    [[maybe_unused]] const int given = ::fchown(made.get(), owner, group_);
+    [[maybe_unused]] const int opened = ::fchmod(made.get(), file_mode_);
+    return checked(std::move(made), name, true);
   }
 }
 
-void Folder::share(const char* name) const {
-  // Not all may give a file to the folder's group: then it stays with the user's own, which is enough for one user.
-  [[maybe_unused]] const int given = ::fchownat(fd(), name, static_cast<uid_t>(-1), group_, AT_SYMLINK_NOFOLLOW);
-  [[maybe_unused]] const int opened = ::fchmodat(fd(), name, file_mode_, 0);
+Result<Folder::File> Folder::checked(Fd fd, const char* name, bool created) const {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_failure("look at", shown(name), errno);
+  if (!S_ISREG(status.st_mode)) return Error{Errc::invalid_argument, quoted(shown(name)) + " is not a regular file"};
+  if (shared_ && status.st_nlink > 1) {
+    return Error{
+        Errc::invalid_argument,
+        quoted(shown(name)) + " has another name elsewhere (a hard link): remove it while nobody uses the folder"};
+  }
+  return File{std::move(fd), created, status.st_ino, status.st_size};
+}
+
+Error Folder::cannot_open(const char* name, int number) const {
+  Error error = system_failure("open", shown(name), number);
+  const auto status = look(name);
+  if (number == EACCES && status) {
+    error.message +=
+        fmt::format("; it belongs to user {} and has mode {:04o}", user_name(status->st_uid), status->st_mode & 07777);
+  }
+  return error;
+}
+
+Fd Folder::find_socket(const char* name) const {
+  Fd socket(::openat(fd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!socket || ::fstat(socket.get(), &status) != 0) return {};
+  if (S_ISSOCK(status.st_mode) && (!shared_ || status.st_nlink == 1)) return socket;
+  errno = ENOENT;
+  return {};
+}
+
+void Folder::share_socket(const char* name) const {
+  const Fd socket = find_socket(name);
+  struct stat status {};
+  // By now another one may have its name.
+  if (!socket || ::fstat(socket.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  const uid_t owner = ::geteuid() == 0 ? owner_ : static_cast<uid_t>(-1);
+  [[maybe_unused]] const int given = ::fchownat(socket.get(), "", owner, group_, AT_EMPTY_PATH);
+  [[maybe_unused]] const int opened = ::chmod(fmt::format("/proc/self/fd/{}", socket.get()).c_str(), file_mode_);
 }
 
 Result<void> Folder::sync() const {
@@ -189,9 +248,17 @@ std::optional<struct stat> Folder::look(const char* name) const {
   return status;
 }
 
+std::uint64_t Folder::changed(const char* name) const {
+  const auto status = look(name);
+  if (!status) return 0;
+  return static_cast<std::uint64_t>(status->st_ctim.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(status->st_ctim.tv_nsec) / 1'000'000;
+}
+
 bool Folder::still_there() const {
   struct stat status {};
-  return ::stat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  if (::stat(path_.c_str(), &status) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return status.st_dev == device_ && status.st_ino == inode_;
 }
 
 Result<void> allocate(const Fd& fd, std::size_t size, const std::string& shown) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace pawl::store::file {
@@ -54,6 +55,43 @@ TEST_F(FolderTest, ASymbolicLinkInTheFolderIsNotFollowed) {
   const Folder folder = Folder::open({.path = path_}).value();
   std::filesystem::create_symlink("/etc/passwd", path_ + "/gate");
   EXPECT_EQ(folder.open_file("gate").code(), Errc::invalid_argument);
+}
+
+TEST_F(FolderTest, WhatIsNoFileIsNotOpened) {
+  const Folder folder = Folder::open({.path = path_}).value();
+  ASSERT_EQ(::mkfifo((path_ + "/gate").c_str(), 0600), 0);
+  EXPECT_EQ(folder.open_file("gate").code(), Errc::invalid_argument);
+}
+
+// A hard link can be made by whoever may write into the folder, and lead to a file of ours elsewhere.
+TEST_F(FolderTest, AFileWithAnotherNameIsOpenedWhereOnlyThisUserWrites) {
+  std::ofstream(temporary_ / "ours").close();
+  for (const mode_t mode : {0700, 0770}) {
+    const Folder folder = Folder::open({.path = path_ + std::to_string(mode), .mode = mode}).value();
+    std::filesystem::create_hard_link(temporary_ / "ours", folder.path() + "/gate");
+    EXPECT_EQ(folder.open_file("gate").code(), mode == 0700 ? Errc{} : Errc::invalid_argument);
+  }
+}
+
+TEST_F(FolderTest, ALinkInTheFolderIsNoSocketAndWhatItLeadsToIsNotShared) {
+  const Folder folder = Folder::open({.path = path_, .mode = 0770}).value();
+  std::ofstream(temporary_ / "file").close();
+  ::chmod((temporary_ / "file").c_str(), 0600);
+  std::filesystem::create_symlink(temporary_ / "file", path_ + "/mail");
+  EXPECT_FALSE(folder.find_socket("mail"));
+  folder.share_socket("mail");
+  EXPECT_EQ(mode_of(temporary_ / "file"), 0600u);
+}
+
+TEST_F(FolderTest, APathThatCannotBeLookedAtIsNotGone) {
+  const std::string loop = temporary_ / "loop";
+  std::filesystem::create_directory_symlink(temporary_.path(), loop);
+  const Folder folder = Folder::open({.path = loop + "/store"}).value();
+  std::filesystem::remove(loop);
+  std::filesystem::create_symlink(loop, loop);  // an error, whoever asks
+  EXPECT_TRUE(folder.still_there());
+  std::filesystem::remove(loop);
+  EXPECT_FALSE(folder.still_there());
 }
 
 TEST_F(FolderTest, NoticesThatItWasMoved) {

@@ -20,6 +20,8 @@ constexpr std::size_t counters = 1024;
 constexpr std::size_t gate_size = header_size + counters * sizeof(std::atomic<std::uint32_t>);
 constexpr std::array<char, 8> magic = {'p', 'a', 'w', 'l', 'g', 'a', 't', 'e'};
 
+constexpr off_t first_inotify = 1024;
+constexpr std::uint64_t inotify_places = 64;
 constexpr off_t first_process = off_t{1} << 32;
 constexpr std::uint64_t process_bits = (std::uint64_t{1} << 61) - 1;
 
@@ -35,6 +37,7 @@ struct Gate::Header {
   std::uint32_t reserved;
   Place place;
   std::uint64_t database;
+  std::atomic<std::uint64_t> written;
   WriterMutex mutex;
 };
 
@@ -45,9 +48,6 @@ Result<Gate> Gate::open(const Folder& folder) {
   gate.shown_ = folder.shown("gate");
   struct stat status {};
   if (::fstat(gate.fd_.get(), &status) != 0) return system_failure("look at", gate.shown_, errno);
-  if (!S_ISREG(status.st_mode)) {
-    return Error{Errc::invalid_argument, '"' + base::printable(gate.shown_) + "\" is not a regular file"};
-  }
   gate.device_ = status.st_dev;
   gate.inode_ = status.st_ino;
   return gate;
@@ -122,6 +122,10 @@ void Gate::finish(const Place& here, ino_t database) {
 
 ino_t Gate::database() const { return header().database; }
 
+std::uint64_t Gate::written() const { return header().written.load(std::memory_order_relaxed); }
+
+void Gate::note_write(std::uint64_t unix_ms) const { header().written.store(unix_ms, std::memory_order_relaxed); }
+
 WriterMutex& Gate::mutex() const { return header().mutex; }
 
 std::atomic<std::uint32_t>& Gate::lost_letters(ProcessKey process) const {
@@ -129,9 +133,9 @@ std::atomic<std::uint32_t>& Gate::lost_letters(ProcessKey process) const {
   return first[process % counters];
 }
 
-bool Gate::take(off_t start) const {
+bool Gate::take(off_t start, Sharing sharing) const {
   struct flock lock {};
-  lock.l_type = F_WRLCK;
+  lock.l_type = sharing == Sharing::alone ? F_WRLCK : F_RDLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = start;
   lock.l_len = 1;
@@ -150,9 +154,9 @@ std::optional<Somebody> Gate::look(off_t start, off_t length) const {
   return Somebody{lock.l_pid > 0 ? lock.l_pid : 0};
 }
 
-std::optional<Somebody> Gate::try_take(Right right) const {
+std::optional<Somebody> Gate::try_take(Right right, Sharing sharing) const {
   const auto start = static_cast<off_t>(right);
-  if (take(start)) return std::nullopt;
+  if (take(start, sharing)) return std::nullopt;
   return look(start, 1).value_or(Somebody{});
 }
 
@@ -163,6 +167,14 @@ void Gate::give_back(Right right) const {
   lock.l_start = static_cast<off_t>(right);
   lock.l_len = 1;
   ::fcntl(fd_.get(), F_SETLK, &lock);
+}
+
+bool Gate::try_take_inotify() const {
+  // From a place of its own: the first one is free then, as a rule.
+  for (std::uint64_t i = 0; i < inotify_places; ++i) {
+    if (take(first_inotify + static_cast<off_t>((own_ + i) % inotify_places))) return true;
+  }
+  return false;
 }
 
 bool Gate::announce(ProcessKey process) {

@@ -45,15 +45,24 @@ class Gate final : public Roll {
   /// Which file the records are in.
   ino_t database() const;
   WriterMutex& mutex() const;
+  /// The wall clock, in milliseconds, after the store's own last change to the folder. The file system stamps changes by
+  /// others (a restored backup) with a later time.
+  std::uint64_t written() const;
+  void note_write(std::uint64_t unix_ms) const;
 
   /// Counts the letters that a process could not be given because its mailbox was full. Processes may share a counter.
   std::atomic<std::uint32_t>& lost_letters(ProcessKey process) const;
 
   /// The bytes that stand for something else than a process.
   enum class Right : std::uint8_t { open = 0, reserve_tokens = 1 };
-  /// Nothing: it is ours. Else: who has it.
-  std::optional<Somebody> try_take(Right right) const;
+  enum class Sharing : std::uint8_t { alone, together };
+  /// Nothing: it is ours, alone or together with all who want it together. Else: who has it.
+  std::optional<Somebody> try_take(Right right, Sharing sharing = Sharing::alone) const;
   void give_back(Right right) const;
+
+  /// May this process use one of the user's inotify instances, of which there are 128 for all programs? The folder's
+  /// processes take half of them at most.
+  bool try_take_inotify() const;
 
   /// From now on this process is alive. False: the number is in use already.
   bool announce(ProcessKey process);
@@ -74,7 +83,7 @@ class Gate final : public Roll {
   explicit Gate(Fd fd) : fd_(std::move(fd)) {}
   Header& header() const { return *static_cast<Header*>(memory_); }
   std::optional<Somebody> look(off_t start, off_t length) const;
-  bool take(off_t start) const;
+  bool take(off_t start, Sharing sharing = Sharing::alone) const;
   Result<void> map();
 
   Fd fd_;

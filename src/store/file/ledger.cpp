@@ -1,6 +1,7 @@
 #include "store/file/ledger.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace pawl::store::file {
 
@@ -12,6 +13,7 @@ std::uint64_t nanoseconds(Time time) { return static_cast<std::uint64_t>(time.ti
 Key counters_key() { return Key('k'); }
 Key session_key(SessionId id) { return Key('s').id(id); }
 Key process_key(ProcessKey process, SessionId session) { return Key('y').number(process).id(session); }
+Key ended_key(SessionId id) { return Key('e').id(id); }
 Key lock_record_key(std::string_view lock) { return Key('l').text(lock); }
 Key chronicle_key(std::string_view lock) { return Key('n').text(lock); }
 Key sharer_key(std::uint64_t lock, std::uint64_t ticket) { return Key('m').number(lock).number(ticket); }
@@ -19,6 +21,7 @@ Key waiter_key(std::uint64_t lock, std::uint64_t ticket) { return Key('q').numbe
 Key queue_prefix(std::uint64_t lock) { return Key('q').number(lock); }
 /// Just behind its session: what is written together lies on one page.
 Key place_key(SessionId session, ClaimId claim) { return Key('s').id(session).id(claim); }
+Key news_key(SessionId session, ClaimId claim) { return Key('u').id(session).id(claim); }
 Key end_key(Time time, SessionId session) { return Key('d').number(nanoseconds(time)).text("s").id(session); }
 Key end_key(Time time, std::string_view lock) { return Key('d').number(nanoseconds(time)).text("l").text(lock); }
 Key copy_of(std::string_view key) { return Key(key.front()).text(key.substr(1)); }
@@ -68,26 +71,48 @@ void Ledger::move_end(SessionId id, SessionRecord& record, Time ends) {
   put_session(id, record);
 }
 
-void Ledger::erase_session(SessionId id, const SessionRecord& record) {
+void Ledger::end_session(SessionId id, const SessionRecord& record, Time at) {
   transaction_.erase(end_key(record.ends, id));
   transaction_.erase(process_key(record.process, id));
   transaction_.erase(session_key(id));
+  transaction_.put(ended_key(id), {reinterpret_cast<const char*>(&at), sizeof at});
+  ++counters_.ended;
 }
 
-std::vector<SessionId> Ledger::sessions_of(ProcessKey process) {
+std::optional<Time> Ledger::ended(SessionId id) {
+  const auto bytes = transaction_.get(ended_key(id));
+  if (!bytes || bytes->size() != sizeof(Time)) return std::nullopt;
+  Time at;
+  std::memcpy(&at, bytes->data(), sizeof at);
+  return at;
+}
+
+std::optional<SessionId> Ledger::first_ended() {
+  const auto entry = transaction_.first(Key('e'));
+  if (!entry) return std::nullopt;
+  return id_in<SessionId>(entry->key, 1);
+}
+
+void Ledger::forget_ended(SessionId id) {
+  transaction_.erase(ended_key(id));
+  --counters_.ended;
+}
+
+std::vector<SessionId> Ledger::sessions_of(ProcessKey process, std::size_t most) {
   std::vector<SessionId> ids;
   const Key prefix = Key('y').number(process);
-  for (auto entry = transaction_.first(prefix); entry; entry = transaction_.after(copy_of(entry->key), prefix.view())) {
+  for (auto entry = transaction_.first(prefix); entry && ids.size() < most;
+       entry = transaction_.after(copy_of(entry->key), prefix.view())) {
     ids.push_back(id_in<SessionId>(entry->key, 9));
   }
   return ids;
 }
 
-std::vector<ProcessKey> Ledger::processes() {
+std::vector<ProcessKey> Ledger::processes(std::size_t most) {
   std::vector<ProcessKey> all;
   const Key prefix('y');
   auto entry = transaction_.first(prefix);
-  while (entry) {
+  while (entry && all.size() < most) {
     all.push_back(number_in(entry->key, 1));
     const SessionId last{~std::uint64_t{0}, ~std::uint64_t{0}};
     entry = transaction_.after(process_key(all.back(), last), prefix.view());
@@ -120,14 +145,10 @@ void Ledger::put_chronicle(std::string_view key, const Chronicle& chronicle) {
 
 void Ledger::erase_chronicle(std::string_view key) { transaction_.erase(chronicle_key(key)); }
 
-void Ledger::for_each_lock(const std::function<void(const LockRecord&)>& see) {
-  const Key prefix('l');
-  auto entry = transaction_.first(prefix);
-  while (entry) {
-    const Key key = copy_of(entry->key);  // `see` may look at other records
-    see(LockRecord::unpack(entry->value));
-    entry = transaction_.after(key, prefix.view());
-  }
+std::optional<std::string> Ledger::lock_after(std::string_view key) {
+  const auto entry = transaction_.after(lock_record_key(key), "l");
+  if (!entry) return std::nullopt;
+  return std::string(entry->key.substr(1));
 }
 
 std::optional<ClaimRecord> Ledger::sharer(std::uint64_t lock, std::uint64_t ticket) {
@@ -149,6 +170,10 @@ std::vector<ClaimRecord> Ledger::sharers(std::uint64_t lock) {
     all.push_back(unpack_claim(entry->value));
   }
   return all;
+}
+
+std::optional<ClaimRecord> Ledger::sharer_behind(std::uint64_t lock, std::uint64_t ticket) {
+  return as_claim(transaction_.after(sharer_key(lock, ticket), Key('m').number(lock).view()));
 }
 
 std::optional<ClaimRecord> Ledger::waiter(std::uint64_t lock, std::uint64_t ticket) {
@@ -187,14 +212,28 @@ void Ledger::put_place(SessionId session, ClaimId claim, const ClaimPlace& place
 
 void Ledger::erase_place(SessionId session, ClaimId claim) { transaction_.erase(place_key(session, claim)); }
 
-std::vector<std::pair<ClaimId, ClaimPlace>> Ledger::places_of(SessionId session) {
+std::vector<std::pair<ClaimId, ClaimPlace>> Ledger::places_of(SessionId session, std::size_t most) {
   std::vector<std::pair<ClaimId, ClaimPlace>> places;
   const Key owner = session_key(session);
-  for (auto entry = transaction_.after(owner, owner.view()); entry;
+  for (auto entry = transaction_.after(owner, owner.view()); entry && places.size() < most;
        entry = transaction_.after(copy_of(entry->key), owner.view())) {
     places.emplace_back(id_in<ClaimId>(entry->key, 17), ClaimPlace::unpack(entry->value));
   }
   return places;
+}
+
+void Ledger::add_news(SessionId session, ClaimId claim) { transaction_.put(news_key(session, claim), {}); }
+
+void Ledger::erase_news(SessionId session, ClaimId claim) { transaction_.erase(news_key(session, claim)); }
+
+std::vector<ClaimId> Ledger::news_of(SessionId session, std::size_t most) {
+  std::vector<ClaimId> claims;
+  const Key prefix = Key('u').id(session);
+  for (auto entry = transaction_.first(prefix); entry && claims.size() < most;
+       entry = transaction_.after(copy_of(entry->key), prefix.view())) {
+    claims.push_back(id_in<ClaimId>(entry->key, 17));
+  }
+  return claims;
 }
 
 void Ledger::add_end(const Key& key, Time time) {

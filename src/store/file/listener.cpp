@@ -1,5 +1,6 @@
 #include "store/file/listener.hpp"
 
+#include "store/file/folder_watch.hpp"
 #include "store/file/mail.hpp"
 #include "store/file/visit.hpp"
 
@@ -18,6 +19,16 @@ constexpr Duration for_a_burial = std::chrono::seconds(5);
 /// The number of 5.3; some C libraries have no function for it.
 Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
+/// Where the kernel watches no more of them, the descriptor is not open.
+base::asio::posix::stream_descriptor watched(base::Runtime& runtime, Fd fd) {
+  base::asio::posix::stream_descriptor descriptor(runtime.executor());
+  boost::system::error_code refused;
+  if (fd) descriptor.assign(fd.get(), refused);
+  if (!refused) [[maybe_unused]]
+    const int owned = fd.release();
+  return descriptor;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Listener>> Listener::open(std::shared_ptr<Environment> environment, base::Runtime& runtime) {
@@ -34,19 +45,27 @@ Listener::Listener(std::shared_ptr<Environment> environment, base::Runtime& runt
 
 Listener::~Listener() {
   if (!environment_->inherited()) {
+    if (environment_->gone(false)) return;  // whoever deletes the folder is at it
     environment_->folder().remove(name_.c_str());
+    environment_->note_write(runtime_);
     return;
   }
   // In a child of fork(): to close them would take them out of the parent's event loop.
   [[maybe_unused]] const auto* left = mailbox_.release();
+  left = folder_watch_.release();
   for (auto& [process, descriptor] : watched_) left = descriptor.release();
 }
 
 Result<void> Listener::listen() {
   Result<Fd> fd = open_mailbox(environment_->folder(), name_);
   if (!fd) return fd.error();
+  environment_->note_write(runtime_);
   lost_letters_ = environment_->gate().lost_letters(environment_->process()).load();
-  mailbox_ = std::make_unique<Descriptor>(runtime_.executor(), fd->release());
+  mailbox_ = std::make_unique<Descriptor>(runtime_.executor());
+  boost::system::error_code refused;
+  mailbox_->assign(fd->get(), refused);
+  if (refused) throw boost::system::system_error(refused, "a mailbox");  // and the descriptor is closed
+  [[maybe_unused]] const int owned = fd->release();
   wait_for_mail();
   return {};
 }
@@ -81,11 +100,8 @@ void Listener::watch(ProcessKey process) {
   // The lock is looked at again: if it is still held, the descriptor is that process and not one that reuses its pid.
   if (!owner || !environment_->gate().owner(process)) return died(process);
   if (!fd) return;  // an old kernel, or no descriptor left: its lease will tell
-  auto descriptor = std::make_unique<Descriptor>(runtime_.executor());
-  boost::system::error_code refused;
-  descriptor->assign(fd.get(), refused);
-  if (refused) return;  // the kernel watches no more of them: its lease will tell
-  [[maybe_unused]] const int owned = fd.release();
+  auto descriptor = std::make_unique<Descriptor>(watched(runtime_, std::move(fd)));
+  if (!descriptor->is_open()) return;  // its lease will tell
   wait_for_death(process, *descriptor);
   watched_[process] = std::move(descriptor);
 }
@@ -116,6 +132,33 @@ awaitable<void> Listener::bury(ProcessKey process) {
     } else {
       behind_.emplace(claim, std::move(ahead));
     }
+  }
+}
+
+void Listener::watch_folder() {
+  if (folder_watch_ || !environment_->gate().try_take_inotify()) return;
+  auto descriptor = std::make_unique<Descriptor>(watched(runtime_, file::watch_folder(environment_->folder())));
+  if (!descriptor->is_open()) return;  // the next renewal will tell
+  folder_watch_ = std::move(descriptor);
+  wait_for_folder();
+  look_at_folder();  // it may have happened before
+}
+
+void Listener::wait_for_folder() {
+  folder_watch_->async_wait(Descriptor::wait_read, [weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self) return;
+    read_empty(self->folder_watch_->native_handle());
+    self->look_at_folder();
+    self->wait_for_folder();
+  });
+}
+
+void Listener::look_at_folder() {
+  if (!environment_->gone(true)) return;
+  std::erase_if(when_gone_, [](const auto& call) { return call.expired(); });
+  for (const auto& weak : when_gone_) {
+    if (const auto call = weak.lock()) (*call)();
   }
 }
 

@@ -6,15 +6,19 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace pawl::store::file {
 
-/// What a runtime hears from a folder: letters, and the deaths of processes that it waits behind.
+/// What a runtime hears from a folder: letters, the deaths of processes that it waits behind, and that it was deleted or
+/// replaced.
 /// Threads: on the executor only, destruction aside.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
@@ -31,6 +35,12 @@ class Listener : public std::enable_shared_from_this<Listener> {
   /// The claim does not wait any more.
   void forget(ClaimId claim) { behind_.erase(claim); }
 
+  /// From now on it is noticed at once that the folder was deleted or replaced, as far as inotify can be had.
+  using Call = std::function<void()>;
+  void watch_folder();
+  /// Calls that on the executor then, as long as it lives.
+  void when_gone(std::weak_ptr<const Call> call) { when_gone_.push_back(std::move(call)); }
+
  private:
   using Descriptor = base::asio::posix::stream_descriptor;
 
@@ -41,6 +51,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void wait_for_death(ProcessKey process, Descriptor& descriptor);
   void died(ProcessKey process);
   awaitable<void> bury(ProcessKey process);
+  void wait_for_folder();
+  void look_at_folder();
 
   const std::shared_ptr<Environment> environment_;
   base::Runtime& runtime_;
@@ -50,6 +62,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::map<ProcessKey, std::unique_ptr<Descriptor>> watched_;
   std::unordered_map<ClaimId, std::set<ProcessKey>> behind_;
   std::uint32_t lost_letters_ = 0;
+  std::unique_ptr<Descriptor> folder_watch_;
+  std::vector<std::weak_ptr<const Call>> when_gone_;
 };
 
 }  // namespace pawl::store::file

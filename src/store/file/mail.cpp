@@ -2,6 +2,8 @@
 
 #include "base/ids.hpp"
 
+#include <fmt/format.h>
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -33,6 +35,9 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
+/// Of a mailbox that was found: whatever its name leads to by now.
+sockaddr_un address_of(const Fd& mailbox) { return address_of(fmt::format("/proc/self/fd/{}", mailbox.get())); }
+
 constexpr std::size_t most_routes = 64;
 
 enum class Sent { done, mailbox_full, nobody_there };
@@ -55,8 +60,10 @@ const Fd* PostOffice::route_to(const Receiver& receiver, const Folder& folder) {
   const auto known = routes_.find(receiver);
   if (known != routes_.end()) return &known->second;
   if (routes_.size() >= most_routes) routes_.clear();  // those who still get letters come back
+  const Fd mailbox = folder.find_socket(mailbox_name(receiver.first, receiver.second).c_str());
+  if (!mailbox) return nullptr;
+  const sockaddr_un address = address_of(mailbox);
   Fd route = open_socket();
-  const sockaddr_un address = address_of(folder.reach(mailbox_name(receiver.first, receiver.second)));
   if (!route || ::connect(route.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return nullptr;
   }
@@ -67,6 +74,8 @@ void PostOffice::send(const Folder& folder, const Gate& gate, const Letter& lett
   const std::lock_guard lock(mutex_);
   const Receiver receiver{letter.process, letter.mailbox};
   const Fd* route = route_to(receiver, folder);
+  // Where others may write, a name can be a link that leads elsewhere: without a descriptor the letter is not sent.
+  if (route == nullptr && folder.shared()) return void(gate.lost_letters(letter.process).fetch_add(1));
   sockaddr_un address{};
   if (route == nullptr) address = address_of(folder.reach(mailbox_name(letter.process, letter.mailbox)));
   const Fd& socket = route != nullptr ? *route : reserve_;
@@ -104,7 +113,7 @@ Result<Fd> open_mailbox(const Folder& folder, const std::string& name) {
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return system_failure("make the socket", folder.shown(name), errno);
   }
-  folder.share(name.c_str());
+  folder.share_socket(name.c_str());
   return fd;
 }
 

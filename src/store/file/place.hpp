@@ -31,7 +31,7 @@ struct Found {
   Place place = {};
 };
 
-inline constexpr std::uint32_t current_layout = 2;
+inline constexpr std::uint32_t current_layout = 3;
 /// Changes with the word size and the C library's mutex.
 extern const std::uint32_t this_machine;
 

@@ -1,6 +1,9 @@
 #include "store/file/queue.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace pawl::store::file {
@@ -22,6 +25,24 @@ constexpr Capabilities Queue::declared = {
     .token_source = "counter, reserved in blocks in a synced file",
     .on_client_death = "at once; a stopped process: when its lease ends",
 };
+
+namespace {
+
+void append(std::vector<ClaimView>& to, std::vector<ClaimView> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(to));
+}
+
+void append(std::vector<LockView>& views, Tables::Page page) {
+  auto next = page.views.begin();
+  if (page.continues && next != page.views.end() && !views.empty()) {
+    append(views.back().holders, std::move(next->holders));
+    append(views.back().waiters, std::move(next->waiters));
+    ++next;
+  }
+  std::move(next, page.views.end(), std::back_inserter(views));
+}
+
+}  // namespace
 
 Result<Queue::Answer> Queue::ask(Tables& tables, const Claim& claim) {
   Result<ClaimState> state = tables.claim(claim);
@@ -110,12 +131,26 @@ void Queue::unwatch(ClaimId claim) {
   watched_.erase(found);
 }
 
-awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline deadline) {
+awaitable<Result<std::vector<LockView>>> Queue::read(Reading read, Deadline deadline) {
   Result<void> ready = co_await connection_->connect(deadline);
   if (!ready) co_return ready.error();
-  const Connection::Work<LockView> work = [key](Tables& tables) -> Result<LockView> { return tables.inspect(key); };
-  Result<LockView> answer = co_await connection_->visit(work, deadline);
-  co_return answer;
+  std::vector<LockView> views;
+  std::optional<Tables::Bookmark> next = Tables::Bookmark();
+  while (next) {
+    const Connection::Work<Tables::Page> work = [read, from = *next](Tables& tables) { return read(tables, from); };
+    Result<Tables::Page> page = co_await connection_->visit(work, deadline);
+    if (!page) co_return page.error();
+    next = std::move(page->next);
+    append(views, std::move(*page));
+  }
+  co_return views;
+}
+
+awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline deadline) {
+  const Reading reading = [key](Tables& tables, const Tables::Bookmark& from) { return tables.inspect(key, from); };
+  Result<std::vector<LockView>> views = co_await read(reading, deadline);
+  if (!views) co_return views.error();
+  co_return std::move(views->front());
 }
 
 awaitable<Result<Succession>> Queue::succession(LockKey key, Token after, Deadline deadline) {
@@ -129,12 +164,13 @@ awaitable<Result<Succession>> Queue::succession(LockKey key, Token after, Deadli
 }
 
 awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadline deadline) {
-  using Views = std::vector<LockView>;
-  Result<void> ready = co_await connection_->connect(deadline);
-  if (!ready) co_return ready.error();
-  const Connection::Work<Views> work = [prefix](Tables& tables) -> Result<Views> { return tables.list(prefix); };
-  Result<Views> answer = co_await connection_->visit(work, deadline);
-  co_return answer;
+  const Reading reading = [prefix](Tables& tables, const Tables::Bookmark& from) { return tables.list(prefix, from); };
+  Result<std::vector<LockView>> views = co_await read(reading, deadline);
+  if (!views) co_return views.error();
+  std::sort(views->begin(), views->end(), [](const LockView& one, const LockView& other) {
+    return std::tie(one.kind, one.name) < std::tie(other.kind, other.name);
+  });
+  co_return std::move(*views);
 }
 
 awaitable<Result<bool>> Queue::check(LockKey key, Token token, Deadline deadline) {

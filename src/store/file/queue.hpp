@@ -3,6 +3,7 @@
 #include "store/file/connection.hpp"
 #include "store/scheme.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -42,6 +43,9 @@ class Queue final : public Scheme {
     ClaimState state;
     std::set<ProcessKey> just_ahead;  ///< whose death would be news
   };
+  /// Page by page, each in a transaction of its own: a lock that changes meanwhile is seen before or after that.
+  using Reading = std::function<Result<Tables::Page>(Tables&, const Tables::Bookmark&)>;
+  awaitable<Result<std::vector<LockView>>> read(Reading read, Deadline deadline);
   static Result<Answer> ask(Tables& tables, const Claim& claim);
   Result<ClaimState> conclude(const Claim& claim, Result<Answer> answer);
 

@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
-/// What stands in the lock database, layout 2. Numbers are the machine's own: the database never leaves it.
+/// What stands in the lock database, layout 3. Numbers are the machine's own: the database never leaves it.
 ///
 /// | key                                | record      | for                                         |
 /// |------------------------------------|-------------|---------------------------------------------|
 /// | d time s session, d time l lock    | -           | what ends next: a lease, a lock-delay       |
+/// | e session                          | Time        | a session that has ended then, while there are claims of it |
 /// | k                                  | Counters    | the whole folder                            |
 /// | l lock                             | LockRecord  | a lock in use, with its exclusive holder    |
 /// | m lock-number ticket               | ClaimRecord | a holder beside others: shared, or permits  |
@@ -24,6 +25,7 @@
 /// | q lock-number ticket               | ClaimRecord | a waiter                                    |
 /// | s session                          | SessionRecord |                                           |
 /// | s session claim                    | Place of a claim, or its tombstone | idempotence, end of a session |
+/// | u session claim                    | -           | was sent a notice, and not asked about since |
 /// | y process session                  | -           | death of a process                          |
 namespace pawl::store::file {
 
@@ -40,6 +42,7 @@ struct Counters {
   std::uint64_t last_ticket = 0;
   std::uint64_t last_lock = 0;
   Time first_end = Time::max();  ///< nothing ends before; a hint that may be too early
+  std::uint64_t ended = 0;       ///< sessions that have ended and whose claims are not all swept yet
 
   std::string_view bytes() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
   static Counters unpack(std::string_view bytes);

@@ -12,54 +12,84 @@ Tables::Tables(Transaction& transaction, Time now, const Roll& roll) : ledger_(t
 
 // Everything that ended leaves first, then the locks are passed on: no grant goes to a session that is over as well.
 void Tables::sweep() {
-  while (const auto ended = ledger_.take_ended(now_)) {
+  for (; left_ > 0; --left_) {
+    const auto ended = ledger_.take_ended(now_);
+    if (!ended) break;
     if (!ended->lock.empty()) {
       unsettled_.push_back(ended->lock);
     } else if (const auto session = ledger_.session(ended->session)) {
-      end_session(ended->session, *session, session->ends);
+      ledger_.end_session(ended->session, *session, session->ends);
     }
   }
+  sweep_claims();
   settle();
 }
 
-void Tables::open_session(SessionId id, SessionRecord record) {
+/// There may be more sessions to end than one batch: one whose time is over ends when it is met.
+std::optional<SessionRecord> Tables::session(SessionId id) {
+  auto session = ledger_.session(id);
+  if (!session || session->ends > now_) return session;
+  ledger_.end_session(id, *session, session->ends);
+  return std::nullopt;
+}
+
+bool Tables::has_session(SessionId id) { return more() ? session(id).has_value() : ledger_.has_session(id); }
+
+Result<void> Tables::check_room() {
+  if (!ledger_.transaction().crowded()) return {};
+  bury_the_dead();  // for those who try again
+  return Error{Errc::overloaded, "too many locks are held or waited for: they fill half of the store's database"};
+}
+
+Result<void> Tables::open_session(SessionId id, SessionRecord record) {
+  if (auto room = check_room(); !room) return room;
   record.ends = base::after(now_, record.lease);
   ledger_.add_session(id, record);
+  return {};
 }
 
 Result<Renewal> Tables::renew(SessionId id) {
-  std::optional<SessionRecord> session = ledger_.session(id);
+  std::optional<SessionRecord> session = this->session(id);
   if (!session) {
     return Error{Errc::lost, "session " + to_string(id) + " has ended: its lease ran out or it was closed"};
   }
+  std::vector<ClaimId> changed = ledger_.news_of(id, most_named + 1);
+  if (!changed.empty()) ++session->changes;
   ledger_.move_end(id, *session, base::after(now_, session->lease));
-  return Renewal{session->changes};
+  Renewal renewal{.changes = session->changes};
+  if (changed.size() <= most_named) renewal.changed = std::move(changed);
+  return renewal;
 }
 
 void Tables::close_session(SessionId id) {
-  const auto session = ledger_.session(id);
+  const auto session = this->session(id);
   if (!session) return;
-  end_session(id, *session, now_);
+  ledger_.end_session(id, *session, now_);
+  sweep_claims();
   settle();
 }
 
 void Tables::bury(ProcessKey process) {
   if (roll_.alive(process)) return;
   retire(process);
+  sweep_claims();
   settle();
 }
 
-void Tables::bury_the_dead() {
-  for (const ProcessKey process : ledger_.processes()) bury(process);
+bool Tables::bury_the_dead() {
+  const std::vector<ProcessKey> processes = ledger_.processes(batch);
+  for (const ProcessKey process : processes) bury(process);
+  return !processes.empty();
 }
 
 Result<ClaimState> Tables::claim(const Claim& claim) {
   just_ahead_.clear();
-  if (!ledger_.has_session(claim.session)) {
+  if (!has_session(claim.session)) {
     return Error{Errc::lost, "lock " + claim.key.name.quoted() + ": the session of this claim has ended"};
   }
   const std::string key = lock_key(claim.key);
   const std::optional<ClaimPlace> place = ledger_.place(claim.session, claim.id);
+  if (place) ledger_.erase_news(claim.session, claim.id);
   if (place && place->tombstone) {
     return Error{Errc::not_owner,
                  "lock " + claim.key.name.quoted() + ": claim " + to_string(claim.id) + " was withdrawn or taken away"};
@@ -71,6 +101,8 @@ Result<ClaimState> Tables::claim(const Claim& claim) {
   std::optional<Open> taken = find_in_use(key, claim);
   const auto agreed = taken ? std::optional(taken->record.permits) : std::nullopt;
   if (auto sound = check_sound(claim, agreed); !sound) return sound.error();
+  if (auto room = check_room(); !room)
+    return {room.code(), "lock " + claim.key.name.quoted() + ": " + room.error().message};
   if (!taken) {
     taken = Open{key, {.key = claim.key, .number = ++counters().last_lock, .permits = claim.permits.of}};
     taken->record.taken.resize(claim.permits.of);
@@ -202,7 +234,8 @@ Result<void> Tables::downgrade(const Claim& claim) {
 Withdrawn Tables::withdraw(const Claim& claim, Withdrawal how) {
   const std::string key = lock_key(claim.key);
   const std::optional<ClaimPlace> place = find_place(claim, key);
-  if (how.unsettled && ledger_.has_session(claim.session)) {
+  ledger_.erase_news(claim.session, claim.id);
+  if (how.unsettled && has_session(claim.session)) {
     ledger_.put_place(claim.session, claim.id, {.tombstone = true, .lock = key});
   } else if (place) {
     ledger_.erase_place(claim.session, claim.id);
@@ -217,6 +250,7 @@ Withdrawn Tables::withdraw(const Claim& claim, Withdrawal how) {
 Standing Tables::look(const Claim& claim) {
   const std::string key = lock_key(claim.key);
   const auto place = find_place(claim, key);
+  ledger_.erase_news(claim.session, claim.id);
   if (!place) return {};
   const auto lock = find(key);
   const auto holder = lock ? find_holder(lock->record, claim.id, place->ticket) : std::nullopt;
@@ -244,18 +278,15 @@ void Tables::relabel(const Claim& claim) {
 }
 
 Succession Tables::succession(const LockKey& key, Token after) {
-  for (auto lock = find(lock_key(key)); lock && bury_one_of(holders(lock->record));) lock = find(lock_key(key));
+  find_living(lock_key(key));
   return ledger_.chronicle(lock_key(key)).after(after, now_);
 }
 
 bool Tables::check(const LockKey& key, Token token) {
-  std::vector<ClaimRecord> all;
-  do {
-    const auto lock = find(lock_key(key));
-    all = lock ? holders(lock->record) : std::vector<ClaimRecord>();
-  } while (bury_one_of(all));
+  const auto lock = find_living(lock_key(key));
+  const std::vector<ClaimRecord> all = lock ? holders(lock->record) : std::vector<ClaimRecord>();
   return std::any_of(all.begin(), all.end(),
-                     [&](const ClaimRecord& holder) { return holder.token == token.with_sub(0); });
+                     [&](const ClaimRecord& holder) { return holder.token == token.with_sub(0) && !is_over(holder); });
 }
 
 bool Tables::ask_to_release(const LockKey& key, ClaimId claim) {
@@ -296,9 +327,17 @@ std::optional<Tables::Open> Tables::find_in_use(std::string_view key, const Clai
     const bool in_the_way = !fits(lock->record, make_record(claim));
     const std::vector<ClaimRecord> first = first_waiter(lock->record);
     if (agrees && !in_the_way && first.empty()) return lock;
-    if (bury_one_of(holders(lock->record)) || bury_one_of(agrees ? first : waiters(lock->record))) continue;
+    if (evict_dead(lock->key, holders(lock->record))) continue;
+    if (evict_dead(lock->key, agrees ? first : waiters(lock->record))) continue;
     return lock;
   }
+}
+
+/// Without holders that are dead.
+std::optional<Tables::Open> Tables::find_living(const std::string& key) {
+  auto lock = find(key);
+  while (lock && evict_dead(key, holders(lock->record))) lock = find(key);
+  return lock;
 }
 
 std::vector<ClaimRecord> Tables::first_waiter(const LockRecord& lock) {
@@ -314,24 +353,39 @@ std::vector<ClaimRecord> Tables::waiters(const LockRecord& lock) {
   return all;
 }
 
-/// The first one of these whose process is dead. False: they all live.
-bool Tables::bury_one_of(const std::vector<ClaimRecord>& claims) {
-  for (const ClaimRecord& claim : claims) {
-    const auto session = ledger_.session(claim.session);
-    if (!session || known_alive_.contains(session->process)) continue;
-    if (roll_.alive(session->process)) {
-      known_alive_.insert(session->process);
-      continue;
-    }
-    bury(session->process);
-    return true;
+/// Has its session ended, or its process died?
+bool Tables::is_over(const ClaimRecord& claim) {
+  const auto session = this->session(claim.session);
+  if (!session) return true;
+  if (known_alive_.contains(session->process)) return false;
+  if (roll_.alive(session->process)) {
+    known_alive_.insert(session->process);
+    return false;
   }
-  return false;
+  retire(session->process);
+  return true;
 }
 
-/// Nothing unless id, session and lock are the claim's.
+/// Those of that lock's claims that are over leave, as far as the batch goes. False: there was none.
+bool Tables::evict_dead(const std::string& key, const std::vector<ClaimRecord>& claims) {
+  bool some = false;
+  for (const ClaimRecord& claim : claims) {
+    if (left_ == 0) break;
+    if (!is_over(claim)) continue;
+    evict(key, claim);
+    some = true;
+  }
+  if (!some) return false;
+  sweep_claims();
+  settle();
+  return true;
+}
+
+/// Nothing unless id, session and lock are the claim's, and the session lives.
 std::optional<ClaimPlace> Tables::find_place(const Claim& claim, std::string_view key) {
-  auto place = ledger_.place(claim.session, claim.id);
+  std::optional<ClaimPlace> place;
+  if (more() && !has_session(claim.session)) return place;
+  place = ledger_.place(claim.session, claim.id);
   if (place && (place->tombstone || place->lock != key)) place.reset();
   return place;
 }
@@ -350,12 +404,13 @@ ClaimState Tables::state(const Claim& claim, const std::string& key, std::uint64
     if (holder) return Granted{holder->token, lock->record.waiters > 0, holder->slots};
     const auto before = ledger_.waiter_before(lock->record.number, ticket);
     const std::vector<ClaimRecord> ahead = before ? std::vector{*before} : holders(lock->record);
-    if (bury_one_of(ahead)) continue;
+    if (evict_dead(key, ahead)) continue;
     for (const ClaimRecord& one : ahead) {
       if (const auto session = ledger_.session(one.session)) just_ahead_.insert(session->process);
     }
     Waiting answer = waiting(claim, lock->record, ahead, !before);
     count_ahead(answer, lock->record, ticket, !before);
+    if (more()) answer.look_again_in = 1ms;  // some of those ahead may be over
     return answer;
   }
 }
@@ -374,6 +429,9 @@ Waiting Tables::waiting(const Claim& claim, const LockRecord& lock, const std::v
   Waiting answer{.look_again_in = std::max<Duration>(std::min<Duration>(wake - now_ + 1ms, lease / 3), 1ms)};
   if (lock.holder) answer.holder = owner(*lock.holder);
   if (!lock.holder && next && !ahead.empty()) answer.holder = owner(ahead.front());
+  for (const Ghost& ghost : lock.ghosts) answer.shut_for = std::max<Duration>(answer.shut_for, ghost.until - now_);
+  const auto used = static_cast<std::uint32_t>(std::count(lock.taken.begin(), lock.taken.end(), true));
+  if (lock.permits > 0) answer.permits = divide(used, lock.ghosts);
   return answer;
 }
 

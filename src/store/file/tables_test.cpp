@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+
 #include <chrono>
 #include <memory>
 #include <set>
@@ -68,7 +70,7 @@ class TablesTest : public testing::Test {
     const Actor actor{actors_, {actors_, 1}};
     SessionRecord record{.lease = lease, .process = actor.process, .mailbox = 7};
     record.owner = {.host = "here", .pid = static_cast<std::int64_t>(actors_), .label = "somebody"};
-    in([&](Tables& tables) { tables.open_session(actor.session, record); });
+    EXPECT_TRUE(in([&](Tables& tables) { return tables.open_session(actor.session, record); }));
     return actor;
   }
 
@@ -112,7 +114,7 @@ class TablesTest : public testing::Test {
     return in([&](Tables& tables) { return tables.downgrade(claim); });
   }
   LockView inspect(const std::string& name = "job", Kind kind = Kind::mutex) {
-    return in([&](Tables& tables) { return tables.inspect(key(name, kind)); });
+    return in([&](Tables& tables) { return tables.inspect(key(name, kind), {}); }).views.at(0);
   }
   /// Whom that claim should watch.
   std::set<ProcessKey> ahead_of(const Claim& claim) {
@@ -120,6 +122,11 @@ class TablesTest : public testing::Test {
       [[maybe_unused]] auto state = tables.claim(claim);
       return tables.just_ahead();
     });
+  }
+  using Named = std::vector<ClaimId>;
+  /// Whom a renewal names.
+  Named changed(const Actor& actor) {
+    return in([&](Tables& tables) { return tables.renew(actor.session); }).value().changed.value();
   }
   std::vector<What> told(const Claim& claim) const {
     std::vector<What> all;
@@ -132,7 +139,7 @@ class TablesTest : public testing::Test {
   std::size_t records() {
     Transaction transaction(database_);
     std::size_t count = 0;
-    for (const char table : std::string("dlmnqsxy")) {
+    for (const char table : std::string("delmnqsuy")) {
       const Key prefix(table);
       for (auto entry = transaction.first(prefix); entry;
            entry = transaction.after(Key(entry->key.front()).text(entry->key.substr(1)), prefix.view())) {
@@ -142,8 +149,12 @@ class TablesTest : public testing::Test {
     return count;
   }
 
+  Fd file(const std::string& name) const {
+    return Fd(::open((folder_ / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  }
+
   const test::TemporaryFolder folder_;
-  Database database_ = Database::open(folder_ / "locks", 0600, folder_ / "locks").value();
+  Database database_ = Database::open(file("locks"), folder_ / "locks").value();
   FakeRoll roll_;
   Time now_{100s};
   std::uint64_t actors_ = 0;
@@ -257,6 +268,47 @@ TEST_F(TablesTest, ASessionEndsWithItsLease) {
   EXPECT_EQ(claim(held).code(), Errc::lost);
   EXPECT_EQ(withdraw(held), Withdrawn::not_there);
   EXPECT_EQ(in([&](Tables& tables) { return tables.renew(alice.session); }).code(), Errc::lost);
+}
+
+TEST_F(TablesTest, ARenewalNamesTheClaimsThatWereToldSomethingUntilTheyAsk) {
+  const Actor alice = actor(), bob = actor();
+  const Claim held = wish(alice), other = wish(alice, "other"), next = wish(bob);
+  ASSERT_TRUE(granted(held) && granted(other) && waiting(next));
+  EXPECT_EQ(changed(alice), Named{held.id}) << "contended";
+  EXPECT_EQ(changed(alice), Named{held.id});
+  EXPECT_EQ(look(held).contended, true);
+  EXPECT_EQ(changed(alice), Named{});
+  EXPECT_EQ(changed(bob), Named{});
+  EXPECT_TRUE(in([&](Tables& tables) { return tables.take_away(held.key, held.id); }));
+  EXPECT_EQ(changed(alice), Named{held.id}) << "taken away";
+  EXPECT_EQ(claim(held).code(), Errc::not_owner);
+  EXPECT_EQ(changed(alice), Named{});
+  EXPECT_EQ(changed(bob), Named{next.id}) << "granted";
+  EXPECT_EQ(withdraw(next), Withdrawn::done);
+  EXPECT_EQ(changed(bob), Named{});
+}
+
+TEST_F(TablesTest, ManyClaimsAreNotNamedButCounted) {
+  const Actor alice = actor(), bob = actor();
+  std::vector<Claim> all;
+  for (std::size_t i = 0; i <= most_named; ++i) all.push_back(wish(alice, "job " + std::to_string(i)));
+  in([&](Tables& tables) { tables.counters().reserved = 10000; });
+  for (const Claim& one : all) ASSERT_TRUE(granted(one) && waiting(wish(bob, one.key.name.bytes())));
+  const Renewal renewal = in([&](Tables& tables) { return tables.renew(alice.session); }).value();
+  EXPECT_FALSE(renewal.changed);
+  EXPECT_EQ(renewal.changes, 1u);
+  look(all.front());
+  EXPECT_EQ(changed(alice).size(), most_named);
+}
+
+TEST_F(TablesTest, TheEndOfASessionTakesItsNamesAlong) {
+  const Actor alice = actor(), bob = actor();
+  const Claim held = wish(alice);
+  ASSERT_TRUE(granted(held) && waiting(wish(bob)));
+  in([&](Tables& tables) { tables.close_session(alice.session); });
+  const SessionRecord again{.lease = 30s, .process = alice.process};
+  ASSERT_TRUE(in([&](Tables& tables) { return tables.open_session(alice.session, again); }));
+  EXPECT_EQ(changed(alice), Named{});
 }
 
 TEST_F(TablesTest, ARenewalMovesTheEndAndTellsOfChanges) {
@@ -422,7 +474,7 @@ TEST_F(TablesTest, LongNamesAndStrangeBytesAreLocksOfTheirOwn) {
     EXPECT_TRUE(granted(wish(alice, name))) << name.size();
   }
   EXPECT_EQ(inspect(long_name).name, long_name);
-  const auto names = in([](Tables& tables) { return tables.list("///"); });
+  const auto names = in([](Tables& tables) { return tables.list("///", {}); }).views;
   EXPECT_EQ(names.size(), 2u);
 }
 
@@ -941,6 +993,155 @@ TEST_F(TablesTest, AThousandWaitersAreServedInOrder) {
     withdraw(claims[i]);
     ASSERT_EQ(look(claims[i + 1]).place, Standing::Place::held) << i;
   }
+}
+
+/// More than one transaction does.
+class BatchTest : public TablesTest {
+ protected:
+  static constexpr std::size_t many = 2 * Tables::batch + 200;
+
+  void SetUp() override {
+    TablesTest::SetUp();
+    in([](Tables& tables) { tables.counters().reserved = 100'000; });
+  }
+  /// All in one transaction.
+  template <class Make>
+  std::vector<Claim> claims(const Make& make) {
+    std::vector<Claim> all;
+    for (std::size_t i = 0; i < many; ++i) all.push_back(make(i));
+    in([&](Tables& tables) {
+      for (const Claim& one : all) EXPECT_TRUE(tables.claim(one));
+    });
+    return all;
+  }
+  /// Nothing but the sweep. True: there is more.
+  bool sweep() {
+    const bool more = in([](Tables& tables) { return tables.more(); });
+    EXPECT_EQ(fault_, 0);
+    return more;
+  }
+  std::size_t held(const std::vector<Claim>& claims) {
+    std::size_t count = 0;
+    for (const Claim& claim : claims) count += holds(claim);
+    return count;
+  }
+  static std::string number(std::size_t i) { return "job " + std::to_string(i); }
+};
+
+TEST_F(BatchTest, ASessionEndsAtOnceAndItsClaimsLeaveInBatches) {
+  const Actor alice = actor(3s);
+  const std::vector<Claim> held = claims([&](std::size_t i) { return wish(alice, number(i)); });
+  const std::size_t before = records();
+  now_ += 3s;
+  EXPECT_TRUE(sweep());
+  EXPECT_GT(records(), before - 2 * Tables::batch - 10) << "two records of each claim, and those of the session";
+  EXPECT_EQ(claim(held.back()).code(), Errc::lost);
+  EXPECT_FALSE(holds(held.back()));
+  EXPECT_EQ(withdraw(held.back()), Withdrawn::not_there);
+  while (sweep()) {
+  }
+  EXPECT_EQ(records(), 0u);
+}
+
+TEST_F(BatchTest, AClaimOfAnEndedSessionIsNotInTheWayOfAnybody) {
+  const Actor alice = actor(3s), bob = actor(60s);
+  const std::vector<Claim> held = claims([&](std::size_t i) { return wish(alice, number(i)); });
+  const Claim waits = wish(bob, number(many - 1));
+  ASSERT_TRUE(waiting(waits));
+  const Token token = look(held[many - 2]).token;
+  now_ += 3s;
+  const LockKey other = held[many - 2].key;
+  in([&](Tables& tables) {
+    // All in the one transaction that finds her lease over, with one batch swept.
+    EXPECT_TRUE(tables.more());
+    EXPECT_FALSE(tables.check(other, token));
+    EXPECT_TRUE(tables.inspect(other, {}).views.at(0).holders.empty());
+  });
+  while (sweep()) {
+  }
+  EXPECT_EQ(told(waits), std::vector<What>{What::granted});
+}
+
+TEST_F(BatchTest, AManyTimesLargerDeathIsBuriedInBatchesAndATryGetsItsLockAtOnce) {
+  const Actor alice = actor(), bob = actor();
+  const std::vector<Claim> held = claims([&](std::size_t i) { return wish(alice, number(i)); });
+  roll_.dead.insert(alice.process);
+  Claim attempt = wish(bob, number(many - 1));
+  attempt.may_queue = false;
+  EXPECT_TRUE(granted(attempt));
+  EXPECT_GT(records(), 2 * Tables::batch) << "the rest comes later";
+  while (sweep()) {
+  }
+  EXPECT_EQ(records(), 5u) << "bob's session and his claim";
+}
+
+TEST_F(BatchTest, ReadersAreLetInInBatches) {
+  const Actor alice = actor(), bob = actor();
+  const Claim writes = write_wish(alice);
+  ASSERT_TRUE(granted(writes));
+  const std::vector<Claim> readers = claims([&](std::size_t) { return read_wish(bob); });
+  letters_.clear();
+  withdraw(writes);
+  EXPECT_LE(letters_.size(), Tables::batch + 1);
+  EXPECT_GE(letters_.size(), Tables::batch - 1);
+  while (sweep()) {
+  }
+  EXPECT_EQ(held(readers), many);
+}
+
+TEST_F(BatchTest, LocksAreReadPageByPage) {
+  const Actor alice = actor(), bob = actor();
+  ASSERT_TRUE(granted(write_wish(alice)));
+  claims([&](std::size_t) { return read_wish(bob); });
+  claims([&](std::size_t i) { return wish(bob, number(i)); });
+  std::size_t locks = 0, waiters = 0, pages = 0;
+  for (std::optional<Tables::Bookmark> next = Tables::Bookmark(); next; ++pages) {
+    const auto page = in([&](Tables& tables) { return tables.list("job", *next); });
+    std::size_t size = page.views.size();
+    for (const LockView& view : page.views) waiters += view.waiters.size(), size += view.waiters.size();
+    EXPECT_LE(size, Tables::batch + 1);
+    locks += page.views.size() - (page.continues ? 1 : 0);
+    next = page.next;
+  }
+  EXPECT_EQ(locks, 1 + many);
+  EXPECT_EQ(waiters, many);
+  EXPECT_GT(pages, 4u);
+}
+
+class CrowdedTest : public TablesTest {
+ protected:
+  void SetUp() override {
+    database_ = Database::open(file("small"), folder_ / "small", std::size_t{4} << 20).value();
+    TablesTest::SetUp();
+  }
+};
+
+// Scenario: copy-on-write needs pages to delete anything. A database that is filled to its end could never be emptied.
+TEST_F(CrowdedTest, ClaimsAreRefusedWhileThereIsRoomToGetRidOfTheOthers) {
+  const Actor alice = actor(), bob = actor();
+  std::vector<Claim> held;
+  Errc refused = {};
+  const auto fill = [&] {
+    for (int i = 0; i < 900 && refused == Errc{}; ++i) {
+      held.push_back(wish(alice, std::string(3000, 'x') + std::to_string(held.size())));
+      refused = claim(held.back()).code();
+      ASSERT_EQ(fault_, 0);
+    }
+  };
+  fill();
+  EXPECT_EQ(refused, Errc::overloaded);
+  EXPECT_GT(held.size(), 100u);
+  EXPECT_TRUE(granted(held.front())) << "what is known is answered";
+  EXPECT_TRUE(in([&](Tables& tables) { return tables.renew(alice.session); }));
+  EXPECT_EQ(withdraw(held.front()), Withdrawn::done);
+  refused = {};
+  fill();
+  EXPECT_EQ(refused, Errc::overloaded);
+  roll_.dead.insert(alice.process);
+  EXPECT_EQ(claim(wish(bob)).code(), Errc::overloaded) << "but it has buried the dead";
+  while (in([](Tables& tables) { return tables.more(); })) ASSERT_EQ(fault_, 0);
+  EXPECT_TRUE(granted(wish(bob)));
+  EXPECT_EQ(records(), 5u);
 }
 
 }  // namespace

@@ -56,12 +56,10 @@ Result<TokenFile> TokenFile::open(const Folder& folder) {
   Result<Folder::File> file = folder.open_file("tokens");
   if (!file) return file.error();
   TokenFile tokens(std::move(file->fd), folder.shown("tokens"));
-  if (auto room = allocate(tokens.fd_, slots * slot_size, tokens.shown_); !room) return room.error();
-  struct stat status {};
-  if (::fstat(tokens.fd_.get(), &status) != 0) return system_failure("look at", tokens.shown_, errno);
-  // The name must outlive a crash as the content does.
-  if (auto synced = folder.sync(); !synced) return synced.error();
-  tokens.identity_ = fmt::format("inode-{}", status.st_ino);
+  if (file->size < off_t{slots * slot_size}) {
+    if (auto room = allocate(tokens.fd_, slots * slot_size, tokens.shown_); !room) return room.error();
+  }
+  tokens.identity_ = fmt::format("inode-{}", file->inode);
   return tokens;
 }
 

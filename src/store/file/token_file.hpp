@@ -28,7 +28,7 @@ struct TokenMark {
 
 /// The file `tokens`: two slots that are written in turn and in place, so that a crash in the middle of a write leaves
 /// the other one, and a full disk does not matter.
-/// Promise: after write() has answered, no crash takes the mark back.
+/// Promise: after write() has answered, no crash takes the mark back. (The name of a new file: after Folder::sync().)
 /// Threads: one at a time, of all processes.
 class TokenFile {
  public:

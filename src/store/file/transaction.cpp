@@ -26,29 +26,32 @@ std::uint64_t number_in(std::string_view key, std::size_t at) {
   return value;
 }
 
-Result<Database> Database::open(const std::string& path, mode_t mode, std::string shown) {
-  Database database(path, mode, std::move(shown));
-  if (auto opened = database.reopen(); !opened) return opened.error();
+Result<Database> Database::open(Fd file, std::string shown, std::size_t most) {
+  Database database(std::move(file), std::move(shown), most);
+  if (const int fault = database.reopen(); fault != 0) return describe_fault(fault, database.shown_);
   return database;
 }
 
-Result<void> Database::reopen() {
+int Database::reopen() {
   env_.reset();
   MDB_env* raw = nullptr;
-  if (const int fault = mdb_env_create(&raw); fault != 0) return describe_fault(fault, shown_);
+  if (const int fault = mdb_env_create(&raw); fault != 0) return fault;
   std::unique_ptr<MDB_env, Close> env(raw);
   constexpr unsigned flags = MDB_NOSUBDIR | MDB_NOSYNC | MDB_NOMETASYNC | MDB_NOLOCK | MDB_NOTLS | MDB_NORDAHEAD;
-  int fault = mdb_env_set_mapsize(env.get(), capacity);
-  if (fault == 0) fault = mdb_env_open(env.get(), path_.c_str(), flags, mode_);
-  if (fault != 0) return describe_fault(fault, shown_);
+  const std::string path = fmt::format("/proc/self/fd/{}", file_.get());  // LMDB would follow a planted link
+  int fault = mdb_env_set_mapsize(env.get(), most_);
+  if (fault == 0) fault = mdb_env_open(env.get(), path.c_str(), flags, 0600);
+  if (fault != 0) return fault;
   int descriptor = -1;  // LMDB would hand it on to every program that is executed
   if (mdb_env_get_fd(env.get(), &descriptor) == 0) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   env_ = std::move(env);
-  return {};
+  return 0;
 }
 
-Transaction::Transaction(Database& database) : env_(database.get()) {
-  fault_ = mdb_txn_begin(env_, nullptr, 0, &txn_);
+Transaction::Transaction(Database& database) {
+  if (database.get() == nullptr) fault_ = database.reopen();
+  env_ = database.get();
+  if (fault_ == 0) fault_ = mdb_txn_begin(env_, nullptr, 0, &txn_);
   if (fault_ == 0) fault_ = mdb_dbi_open(txn_, nullptr, 0, &table_);
 }
 
@@ -83,6 +86,16 @@ void Transaction::erase(const Key& key) {
   MDB_val name = as_value(key.view());
   const int outcome = mdb_del(txn_, table_, &name, nullptr);
   if (outcome != MDB_NOTFOUND) fail(outcome);
+}
+
+bool Transaction::crowded() {
+  if (fault_ != 0) return false;
+  MDB_stat records{};
+  MDB_envinfo room{};
+  fail(mdb_stat(txn_, table_, &records));
+  if (fault_ == 0) fail(mdb_env_info(env_, &room));
+  const std::size_t pages = records.ms_branch_pages + records.ms_leaf_pages + records.ms_overflow_pages;
+  return pages * records.ms_psize > room.me_mapsize / 2;
 }
 
 MDB_cursor* Transaction::cursor() {

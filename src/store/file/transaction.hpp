@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/ids.hpp"
+#include "store/file/folder.hpp"
 
 #include <pawl/result.hpp>
 
@@ -15,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace pawl::store::file {
 
@@ -54,24 +56,26 @@ class Database {
  public:
   static constexpr std::size_t capacity = std::size_t{256} << 20;
 
-  /// The file is made if it is not there. `shown` names it in errors.
-  static Result<Database> open(const std::string& path, mode_t mode, std::string shown);
+  /// In this very file, which may be empty, whatever its name leads to by now. `shown` names it in errors.
+  static Result<Database> open(Fd file, std::string shown, std::size_t most = capacity);
 
+  /// Null when it could not be opened again after a fault.
   MDB_env* get() const { return env_.get(); }
+  const Fd& file() const { return file_; }
   const std::string& shown() const { return shown_; }
-  /// After a fault that LMDB cannot mend by itself.
-  Result<void> reopen();
+  /// After a fault that LMDB cannot mend by itself. 0, or why not: LMDB's numbers and the system's.
+  int reopen();
 
  private:
   struct Close {
     void operator()(MDB_env* env) const { mdb_env_close(env); }
   };
-  Database(std::string path, mode_t mode, std::string shown)
-      : path_(std::move(path)), mode_(mode), shown_(std::move(shown)) {}
+  Database(Fd file, std::string shown, std::size_t most)
+      : file_(std::move(file)), shown_(std::move(shown)), most_(most) {}
 
-  std::string path_;
-  mode_t mode_;
+  Fd file_;
   std::string shown_;
+  std::size_t most_;
   std::unique_ptr<MDB_env, Close> env_;
 };
 
@@ -85,6 +89,7 @@ class Transaction {
     std::string_view value;
   };
 
+  /// Opens the database first, if that has failed before.
   explicit Transaction(Database& database);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -99,6 +104,9 @@ class Transaction {
   std::optional<Entry> after(const Key& key, std::string_view prefix);
   std::optional<Entry> before(const Key& key, std::string_view prefix);
 
+  /// Do the records fill more than half of the database? The other half is what it takes to get rid of them.
+  bool crowded();
+
   /// LMDB's numbers and the system's, and these.
   static constexpr int out_of_tokens = 1 << 20;
   void fail(int fault);
@@ -112,7 +120,7 @@ class Transaction {
   MDB_cursor* cursor();
   std::optional<Entry> found(int outcome, const MDB_val& key, const MDB_val& value, std::string_view prefix);
 
-  MDB_env* env_;
+  MDB_env* env_ = nullptr;
   MDB_txn* txn_ = nullptr;
   MDB_cursor* cursor_ = nullptr;
   MDB_dbi table_ = 0;

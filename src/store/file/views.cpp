@@ -4,27 +4,40 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 
 namespace pawl::store::file {
 
-LockView Tables::inspect(const LockKey& key) {
-  bury_the_dead();
-  const auto lock = find(lock_key(key));
-  if (lock) return view(lock->record);
-  return {.kind = key.kind, .scheme = "queue", .name = key.name.bytes()};
+Tables::Page Tables::inspect(const LockKey& key, Bookmark from) {
+  Page page{.continues = from.inside};
+  const auto lock = find_living(lock_key(key));
+  if (lock) {
+    page.views.push_back(view(lock->record, from));
+  } else if (!from.inside) {
+    page.views.push_back({.kind = key.kind, .scheme = "queue", .name = key.name.bytes()});
+  }
+  if (lock && from.inside) page.next = std::move(from);
+  return page;
 }
 
-std::vector<LockView> Tables::list(std::string_view prefix) {
-  bury_the_dead();
-  std::vector<LockView> views;
-  ledger_.for_each_lock([&](const LockRecord& lock) {
-    if (lock.key.name.bytes().starts_with(prefix)) views.push_back(view(lock));
-  });
-  std::sort(views.begin(), views.end(), [](const LockView& one, const LockView& other) {
-    return std::tie(one.kind, one.name) < std::tie(other.kind, other.name);
-  });
-  return views;
+Tables::Page Tables::list(std::string_view prefix, Bookmark from) {
+  Page page;
+  if (from.inside) {
+    const auto lock = find_living(from.lock);
+    page.continues = lock.has_value();
+    if (lock) page.views.push_back(view(lock->record, from));
+    if (!lock) from.inside = false;
+  }
+  while (room_ > 0 && !from.inside) {
+    const auto key = ledger_.lock_after(from.lock);
+    if (!key) return page;
+    --room_;
+    from = {.lock = *key};
+    const auto lock = find_living(*key);
+    if (!lock || !lock->record.key.name.bytes().starts_with(prefix)) continue;
+    page.views.push_back(view(lock->record, from));
+  }
+  page.next = std::move(from);
+  return page;
 }
 
 Owner Tables::owner(const ClaimRecord& claim) {
@@ -48,15 +61,28 @@ ClaimView Tables::view(const ClaimRecord& claim) {
           .release_requested = claim.release_requested};
 }
 
-LockView Tables::view(const LockRecord& lock) {
+/// From the bookmark on, which moves.
+LockView Tables::view(const LockRecord& lock, Bookmark& at) {
   LockView view{.kind = lock.key.kind, .scheme = "queue", .name = lock.key.name.bytes()};
   view.permits = lock.permits;
-  for (const ClaimRecord& holder : holders(lock)) view.holders.push_back(this->view(holder));
-  auto waiter = ledger_.first_waiter(lock.number);
-  while (waiter) {
-    view.waiters.push_back(this->view(*waiter));
-    waiter = ledger_.waiter_behind(lock.number, waiter->ticket);
+  const auto show = [this](std::vector<ClaimView>& where, const ClaimRecord& claim) {
+    if (room_ > 0) --room_;
+    if (!is_over(claim)) where.push_back(this->view(claim));
+  };
+  if (lock.holder && !at.inside) show(view.holders, *lock.holder);
+  while (room_ > 0) {
+    const auto holder = ledger_.sharer_behind(lock.number, at.holder);
+    if (!holder) break;
+    at.holder = holder->ticket;
+    show(view.holders, *holder);
   }
+  while (room_ > 0) {
+    const auto waiter = ledger_.waiter_behind(lock.number, at.waiter);
+    if (!waiter) break;
+    at.waiter = waiter->ticket;
+    show(view.waiters, *waiter);
+  }
+  at.inside = room_ == 0;
   for (const Ghost& ghost : lock.ghosts) view.shut_for = std::max<Duration>(view.shut_for, ghost.until - now_);
   return view;
 }

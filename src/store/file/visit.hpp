@@ -4,6 +4,7 @@
 #include "store/file/environment.hpp"
 
 #include <memory>
+#include <string>
 
 namespace pawl::store::file {
 
@@ -13,12 +14,12 @@ namespace pawl::store::file {
 awaitable<Result<void>> visit(std::shared_ptr<Environment> environment, base::Runtime& runtime, Environment::Work work,
                               Deadline deadline);
 
-/// The same for a piece of work that blocks on the disk. `busy` is tried again until the deadline.
+/// The same for a piece of work that blocks on the disk with that folder. `busy` is tried again until the deadline.
 using Blocking = std::function<Result<void>()>;
-awaitable<Result<void>> block(base::Runtime& runtime, Blocking work, Deadline deadline);
+awaitable<Result<void>> block(base::Runtime& runtime, std::string folder, Blocking work, Deadline deadline);
 
-/// After a transaction: reserves tokens in the background when they are few.
-void reserve_when_few(const std::shared_ptr<Environment>& environment, base::Runtime& runtime);
+/// After a transaction: what it left to do, in the background: tokens to reserve when they are few, more to sweep.
+void tidy_up(const std::shared_ptr<Environment>& environment, base::Runtime& runtime);
 
 /// As long as this may a transaction sleep for the mutex on the executor: a hand-over to another thread costs more.
 inline constexpr Duration short_sleep = std::chrono::milliseconds(1);

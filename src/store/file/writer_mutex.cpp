@@ -96,10 +96,14 @@ void WriterMutex::unlock() {
   pthread_mutex_unlock(&mutex_);
 }
 
+bool is_stopped(pid_t pid) {
+  const char state = state_of(pid);
+  return state == 'T' || state == 't';
+}
+
 std::string describe_writer(pid_t writer) {
   if (writer == 0) return "other processes write without a pause";
-  const char state = state_of(writer);
-  if (state == 'T' || state == 't') {
+  if (is_stopped(writer)) {
     return fmt::format("writer pid {} is stopped inside a transaction: let it go on (kill -CONT {}) or end it", writer,
                        writer);
   }

@@ -33,6 +33,8 @@ class WriterMutex {
   std::atomic<pid_t> writer_;
 };
 
+/// By a signal, or a debugger.
+bool is_stopped(pid_t pid);
 /// "writer pid 12 is stopped inside a transaction; ...": why the mutex could not be had.
 std::string describe_writer(pid_t writer);
 

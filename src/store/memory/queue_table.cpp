@@ -17,6 +17,7 @@ Result<ClaimState> QueueTable::claim(const Claim& claim, Time now) {
   if (session == nullptr) {
     return Error{Errc::lost, "lock " + claim.key.name.quoted() + ": the session of this claim has ended"};
   }
+  session->changed.erase(claim.id);
   if (session->tombstones.contains(claim.id) && !planted(Bug::late_claim_accepted)) {
     return Error{Errc::not_owner,
                  "lock " + claim.key.name.quoted() + ": claim " + to_string(claim.id) + " was withdrawn or taken away"};
@@ -56,6 +57,7 @@ bool QueueTable::fits(const Lock& lock, const Claim& claim) {
 
 Withdrawn QueueTable::withdraw(const Claim& claim, Withdrawal how, Time now) {
   Session* session = sessions_.find(claim.session);
+  if (session != nullptr) session->changed.erase(claim.id);
   if (session != nullptr && how.unsettled) session->tombstones.insert(claim.id);
 
   Record* record = find(claim);
@@ -71,7 +73,8 @@ Withdrawn QueueTable::withdraw(const Claim& claim, Withdrawal how, Time now) {
   return Withdrawn::done;
 }
 
-Standing QueueTable::look(const Claim& claim) const {
+Standing QueueTable::look(const Claim& claim) {
+  if (Session* session = sessions_.find(claim.session)) session->changed.erase(claim.id);
   const Record* record = find(claim);
   if (record == nullptr) return {};
   if (!record->held()) return {.place = Standing::Place::waiting};
@@ -314,7 +317,7 @@ void QueueTable::unsettle(Lock& lock) {
 }
 
 void QueueTable::tell(const Record& record, Notice notice) {
-  if (is_news_to_a_holder(notice.what)) ++sessions_.find(record.claim.session)->changes;
+  sessions_.find(record.claim.session)->changed.insert(record.claim.id);
   mail_.push_back({record.claim.id, notice});
 }
 
@@ -344,6 +347,10 @@ Waiting QueueTable::waiting(const Claim& claim, const Lock& lock, bool next, Tim
   const Duration lease = claim.lease > 0ns ? claim.lease : sessions_.find(claim.session)->lease;
   Waiting answer{.look_again_in = std::max<Duration>(std::min<Duration>(wake - now + 1ms, lease / 3), 1ms)};
   if (!lock.holders.empty()) answer.holder = owner(*lock.holders.begin()->second);
+  for (const Ghost& ghost : lock.ghosts) answer.shut_for = std::max<Duration>(answer.shut_for, ghost.until - now);
+  if (lock.barred()) answer.shut_for = std::max<Duration>(answer.shut_for, lock.barred_until - now);
+  const auto used = static_cast<std::uint32_t>(lock.permits - lock.free_slots.size());
+  if (lock.permits > 0) answer.permits = divide(used, lock.ghosts);
   return answer;
 }
 

@@ -48,7 +48,7 @@ class QueueTable {
 
   Result<ClaimState> claim(const Claim& claim, Time now);
   Withdrawn withdraw(const Claim& claim, Withdrawal how, Time now);
-  Standing look(const Claim& claim) const;
+  Standing look(const Claim& claim);
   Result<void> downgrade(const Claim& claim, Time now);
   void relabel(const Claim& claim);
   LockView inspect(const LockKey& key, Time now) const;

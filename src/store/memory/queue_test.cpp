@@ -309,18 +309,39 @@ TEST_F(QueueTest, LookAgainIsAtMostAThirdOfTheLeaseAndAtLeastAMillisecond) {
   EXPECT_EQ(waiting(bob.claim(claim))->look_again_in, 1ms);
 }
 
-TEST_F(QueueTest, TheChangeNumberMovesWithEverythingThatIsTold) {
+using Named = std::vector<ClaimId>;
+
+TEST_F(QueueTest, ARenewalNamesTheClaimsThatWereToldSomething) {
   Actor alice = actor("alice"), bob = actor("bob");
-  const Claim held = alice.wish("job"), next = bob.wish("job");
+  const Claim held = alice.wish("job"), other = alice.wish("other"), next = bob.wish("job");
   alice.claim(held).value();
-  EXPECT_EQ(alice.changes(), 0u) << "the answer to a claim is no news";
+  alice.claim(other).value();
+  EXPECT_EQ(alice.changed(), Named{}) << "the answer to a claim is no news";
   bob.claim(next).value();
-  EXPECT_EQ(alice.changes(), 1u) << "contended";
+  EXPECT_EQ(alice.changed(), Named{held.id}) << "contended";
+  EXPECT_EQ(alice.changed(), Named{held.id}) << "until it is asked about";
+  alice.look(held);
+  EXPECT_EQ(alice.changed(), Named{});
   EXPECT_TRUE(bob.revoke(held, false));
-  EXPECT_EQ(alice.changes(), 2u) << "asked to release";
+  EXPECT_EQ(alice.changed(), Named{held.id}) << "asked to release";
+  alice.claim(held).value();
+  EXPECT_EQ(alice.changed(), Named{});
   EXPECT_TRUE(bob.revoke(held, true));
-  EXPECT_EQ(alice.changes(), 3u) << "taken away";
-  EXPECT_EQ(bob.changes(), 0u) << "whoever waits asks again by itself";
+  EXPECT_EQ(alice.changed(), Named{held.id}) << "taken away";
+  EXPECT_EQ(bob.changed(), Named{next.id}) << "and granted to the next one";
+  EXPECT_EQ(alice.withdraw(held), Withdrawn::not_there);
+  EXPECT_EQ(alice.changed(), Named{});
+}
+
+TEST_F(QueueTest, TheChangeNumberMovesWhileClaimsAreNamed) {
+  Actor alice = actor("alice"), bob = actor("bob");
+  const Claim held = alice.wish("job");
+  alice.claim(held).value();
+  EXPECT_EQ(alice.changes(), 0u);
+  bob.claim(bob.wish("job")).value();
+  EXPECT_EQ(alice.changes(), 1u);
+  alice.look(held);
+  EXPECT_EQ(alice.changes(), 1u);
 }
 
 TEST_F(QueueTest, AskingReachesTheHolderAndChangesNothingElse) {

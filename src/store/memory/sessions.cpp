@@ -35,7 +35,10 @@ Result<Renewal> Sessions::renew(SessionId id, Time now) {
   by_end_.erase({session->ends, id});
   session->ends = base::after(now, session->lease);
   by_end_.emplace(session->ends, id);
-  return Renewal{session->changes};
+  if (!session->changed.empty()) ++session->changes;
+  Renewal renewal{.changes = session->changes};
+  if (session->changed.size() <= most_named) renewal.changed.emplace(session->changed.begin(), session->changed.end());
+  return renewal;
 }
 
 std::optional<Session> Sessions::take(SessionId id) {

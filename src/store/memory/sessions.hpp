@@ -22,6 +22,7 @@ struct Session {
   Time ends = {};
   Owner owner = {};
   std::uint64_t changes = 0;          ///< see Renewal::changes
+  std::set<ClaimId> changed = {};     ///< see Renewal::changed
   std::set<ClaimId> claims = {};      ///< waiting or held
   std::set<ClaimId> tombstones = {};  ///< withdrawn or taken away: a late request for one of these is refused
 };

@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace pawl::store::net {
@@ -45,7 +46,12 @@ struct LookUp {
 base::awaitable<void> look_up_elsewhere(base::Runtime& runtime, Address address, std::shared_ptr<LookUp> look) {
   const auto result = std::make_shared<std::optional<Result<Endpoints>>>();
   const std::function<void()> work = [address, result] { result->emplace(look_up(address, 0)); };
-  co_await runtime.offload(work);
+  const std::string lane = "name " + address.host;
+  try {
+    co_await runtime.offload(lane, work);
+  } catch (const std::system_error& error) {
+    result->emplace(Error{Errc::store_unavailable, address.to_string() + " cannot be looked up: " + error.what()});
+  }
   look->result = std::move(*result);
   look->done.notify();
 }

@@ -14,6 +14,8 @@
 
 #include <openssl/ssl.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +34,11 @@ using Socket = asio::generic::stream_protocol::socket;
 namespace {
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+
+// In seconds: a peer that has gone is noticed within 25 s.
+constexpr int keepalive_idle = 10;
+constexpr int keepalive_interval = 5;
+constexpr int keepalive_probes = 3;
 
 }  // namespace
 
@@ -56,6 +63,19 @@ class Stream::Impl {
     socket.assign(protocol, fd, error);
     if (error) ::close(fd);
     return error;
+  }
+
+  /// Small messages go out at once, and a peer that has gone in silence (a host that is off, a firewall that forgets) is
+  /// noticed although nothing is asked.
+  void tune() {
+    const auto set = [fd = socket.native_handle()](int level, int name, int value) {
+      ::setsockopt(fd, level, name, &value, sizeof value);
+    };
+    set(IPPROTO_TCP, TCP_NODELAY, 1);
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, keepalive_idle);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, keepalive_interval);
+    set(IPPROTO_TCP, TCP_KEEPCNT, keepalive_probes);
   }
 
   Error failed(const std::string& what, const error_code& why) const {
@@ -131,7 +151,7 @@ awaitable<Result<void>> Stream::connect(Address address, Deadline deadline) {
   }
   if (error) co_return impl->failed("no connection", error);
   const CloseAt guard(*impl, deadline.at);
-  if (address.path.empty()) impl->socket.set_option(asio::ip::tcp::no_delay(true), error);
+  if (address.path.empty()) impl->tune();
   impl->socket.non_blocking(true, error);
   if (!address.tls) co_return Result<void>();
 

@@ -1,5 +1,6 @@
 #include "store/net/stream.hpp"
 
+#include "base/manual_clock.hpp"
 #include "base/real_runtime.hpp"
 #include "base/wakeup.hpp"
 #include "store/net/tls.hpp"
@@ -12,6 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <atomic>
@@ -177,6 +181,17 @@ TEST_F(StreamTest, ANameThatNoHostCanHaveIsNotFound) {
   EXPECT_THAT(unknown.error().message, StartsWith(name + ":1 cannot be looked up: "));
 }
 
+/// The socket that has come since.
+int new_socket(const std::map<int, std::string>& before) {
+  std::vector<int> ours;
+  for (const auto& [fd, what] : open_files()) {
+    const auto old = before.find(fd);
+    if (what.starts_with("socket:") && (old == before.end() || old->second != what)) ours.push_back(fd);
+  }
+  EXPECT_EQ(ours.size(), 1u);
+  return ours.empty() ? -1 : ours.front();
+}
+
 // A program that our process starts must not keep a connection open.
 TEST_F(StreamTest, NoChildInheritsIt) {
   const test::TemporaryFolder folder;
@@ -186,16 +201,27 @@ TEST_F(StreamTest, NoChildInheritsIt) {
     const std::map<int, std::string> before = open_files();
     Stream stream(runtime_);
     ASSERT_TRUE(runtime_.block_on(stream.connect(address, in(30s))));
-    int ours = 0;
-    for (const auto& [fd, what] : open_files()) {
-      const auto old = before.find(fd);
-      if (!what.starts_with("socket:") || (old != before.end() && old->second == what)) continue;
-      ++ours;
-      EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC) << address.to_string();
-    }
-    EXPECT_EQ(ours, 1);
+    EXPECT_TRUE(::fcntl(new_socket(before), F_GETFD) & FD_CLOEXEC) << address.to_string();
     on_executor([&] { stream.close(); });
   }
+}
+
+// Nothing is asked on a connection that listens: only the kernel can notice that the other host is gone.
+TEST_F(StreamTest, TheKernelAsksASilentPeerForASignOfLife) {
+  const Socket listener = listen_on_tcp();
+  const std::map<int, std::string> before = open_files();
+  ASSERT_TRUE(connect(address_of(listener)));
+  const int fd = new_socket(before);
+  const auto option = [fd](int level, int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    EXPECT_EQ(::getsockopt(fd, level, name, &value, &size), 0);
+    return value;
+  };
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  const int seconds =
+      option(IPPROTO_TCP, TCP_KEEPIDLE) + option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT);
+  EXPECT_LE(seconds, 30) << "until it is given up";
 }
 
 TEST_F(StreamTest, ATryThatFailsLeavesNoFileOpen) {
@@ -319,18 +345,25 @@ TEST_F(StreamTest, AsMuchIsWrittenAsGoesAtOnce) {
 
 class TlsStreamTest : public StreamTest {
  protected:
-  std::future<Result<void>> shake_hands(Duration wait) {
+  Address address() const {
     Address address = address_of(listener_);
     address.tls = TlsContext::make({}).value();
-    return begin(stream_->connect(address, in(wait)));
+    return address;
   }
+  std::future<Result<void>> shake_hands(Duration wait) { return begin(stream_->connect(address(), in(wait))); }
   const Socket listener_ = listen_on_tcp();
 };
 
 TEST_F(TlsStreamTest, AServerThatSaysNothingIsLeftAtTheDeadline) {
-  auto begun = shake_hands(300ms);
+  base::ManualClock clock;
+  RealRuntime runtime{clock};
+  auto stream = std::make_unique<Stream>(runtime);
+  auto begun = test::begin(runtime, stream->connect(address(), Deadline::in(clock.now(), 300ms)));
   const Socket peer = listener_.accept();
+  EXPECT_FALSE(peer.read().empty()) << "it is connected and shakes hands";
+  clock.move_to(clock.now() + 300ms);
   const Result<void> late = take(begun);
+  test::on_executor(runtime, [&] { stream.reset(); });
   EXPECT_EQ(late.code(), Errc::store_unavailable);
   EXPECT_THAT(late.error().message, EndsWith(": no TLS connection: it took too long"));
 }

@@ -24,11 +24,17 @@ Owner foreigner() {
   return owner;
 }
 
+Waiting::Permits permits_of(const Reply& taken, const Reply& in_lock_delay) {
+  return {static_cast<std::uint32_t>(taken.number()), static_cast<std::uint32_t>(in_lock_delay.number())};
+}
+
 Waiting waiting_of(const std::vector<Reply>& items) {
   Waiting waiting{from_milliseconds(items[1])};
   if (items[2].number() >= 0) waiting.ahead = static_cast<std::uint64_t>(items[2].number());
   if (items.size() == 4) waiting.holder = foreigner();
+  if (items.size() == 5 && items[3].is("shut")) waiting.shut_for = from_milliseconds(items[4]);
   if (items.size() == 6) waiting.holder = owner_of(items[3], items[4], items[5]);
+  if (items.size() == 7 && items[3].is("permits")) waiting.permits = permits_of(items[5], items[6]);
   return waiting;
 }
 
@@ -47,7 +53,7 @@ ClaimView claim_view(const std::vector<Reply>& items) {
   view.slots = slots_of(items[8]);
   view.permits = static_cast<std::uint32_t>(items[9].number());
   view.value = items[10].text;
-  view.lease_left = from_milliseconds(items[11]);
+  view.lease_left = std::max<Duration>(from_milliseconds(items[11]), Duration::zero());
   view.release_requested = items[12].is("1");
   return view;
 }
@@ -126,6 +132,18 @@ Standing standing_of(const Reply& reply) {
   standing.release_requested = items[4].is("1");
   standing.slots = slots_of(items[5]);
   return standing;
+}
+
+Renewal renewal_of(const Reply& reply) {
+  Renewal renewal;
+  renewal.changes = whole(reply.items[1].text);
+  if (reply.items.size() == 3 && reply.items[2].is("many")) return renewal;
+  std::vector<ClaimId>& claims = renewal.changed.emplace();
+  for (std::size_t i = 2; i < reply.items.size(); ++i) {
+    ClaimId claim;
+    if (base::parse_hex(reply.items[i].text, claim.high, claim.low)) claims.push_back(claim);
+  }
+  return renewal;
 }
 
 std::optional<LockView> view_of(const LockKey& key, std::string_view scheme, const Reply& reply) {

@@ -3,6 +3,7 @@
 #include "store/claim.hpp"
 #include "store/redis/reply.hpp"
 #include "store/rules.hpp"
+#include "store/store.hpp"
 
 #include <pawl/lock_view.hpp>
 
@@ -22,6 +23,8 @@ Slots slots_of(const Reply& reply);
 
 Result<ClaimState> state_of(const Reply& reply, const Claim& claim);
 Standing standing_of(const Reply& reply);
+/// Of at least two items.
+Renewal renewal_of(const Reply& reply);
 /// Nothing: nobody uses it.
 std::optional<LockView> view_of(const LockKey& key, std::string_view scheme, const Reply& reply);
 

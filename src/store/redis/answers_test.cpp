@@ -145,6 +145,19 @@ TEST(RedisClaimAnswerTest, WaitingMayKnowThatTheHolderIsForeign) {
   EXPECT_EQ(waiting.holder->host, "");
 }
 
+TEST(RedisClaimAnswerTest, WaitingMayKnowTheLockDelay) {
+  const Waiting waiting =
+      std::get<Waiting>(state({text("waiting"), number(5), number(-1), text("shut"), text("1500")}).value());
+  EXPECT_EQ(waiting.shut_for, 1500ms);
+  EXPECT_FALSE(waiting.holder);
+}
+
+TEST(RedisClaimAnswerTest, WaitingMayKnowHowManyPermitsAreTaken) {
+  const Waiting waiting = std::get<Waiting>(
+      state({text("waiting"), number(5), number(-1), text("permits"), text("4"), text("2"), text("1")}).value());
+  EXPECT_EQ(waiting.permits, (Waiting::Permits{.taken = 2, .in_lock_delay = 1}));
+}
+
 TEST(RedisClaimAnswerTest, ASessionThatHasEndedIsALoss) {
   const Result<ClaimState> lost = state({text("lost")});
   EXPECT_EQ(lost.code(), Errc::lost);
@@ -308,6 +321,22 @@ TEST(RedisViewTest, AnythingElseIsALockThatNobodyUses) {
     EXPECT_FALSE(view_of(job, "queue", reply));
   }
   EXPECT_FALSE(view_of(job, "queue", array({text("job"), text("3"), number(250), array({})})));
+}
+
+// Renewals
+
+TEST(RedisRenewalTest, NamesTheClaimsThatWereSentALetter) {
+  const ClaimId one{1, 2}, other{3, 4};
+  const Renewal renewal = renewal_of(array({text("0"), text("7"), text(to_string(one)), text(to_string(other))}));
+  EXPECT_EQ(renewal.changes, 7U);
+  EXPECT_THAT(renewal.changed.value(), ElementsAre(one, other));
+  EXPECT_THAT(renewal_of(array({text("0"), text("0")})).changed.value(), IsEmpty());
+}
+
+TEST(RedisRenewalTest, NamesNoneWhereThereAreTooMany) {
+  const Renewal renewal = renewal_of(array({text("0"), text("7"), text("many")}));
+  EXPECT_EQ(renewal.changes, 7U);
+  EXPECT_FALSE(renewal.changed);
 }
 
 }  // namespace

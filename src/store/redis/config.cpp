@@ -89,10 +89,14 @@ Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& opti
   if (auto ok = take_tls(url, options, config); !ok) return ok.error();
   if (auto ok = take_number(url, options, "wait_replicas", config.wait_replicas); !ok) return ok.error();
   config.password_file = options.text("password_file").value_or("");
-  if (const auto prefix = options.text("prefix")) config.prefix = *prefix;
+  const auto prefix = options.text("prefix");
+  config.prefix = prefix.value_or(config.prefix);
   const std::string names = options.text("names").value_or("");
-  if (!names.empty() && names != "raw") return wrong(url, "names=raw is all that names can be");
+  if (!names.empty() && names != "raw") return wrong(url, "names must be \"raw\"");
   config.raw_names = names == "raw";
+  if (config.raw_names && prefix) {
+    return wrong(url, "prefix cannot be used with names=raw: all tokens of a key must come from one counter");
+  }
   Result<std::optional<Duration>> timeout = options.duration("timeout");
   if (!timeout) return timeout.error();
   if (*timeout && **timeout > Duration::zero()) config.timeout = **timeout;

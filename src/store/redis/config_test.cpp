@@ -66,6 +66,12 @@ class RedisConfigTest : public test::UrlTest {
     const auto connecting = connect(url);
     return ear.hear_until(last);
   }
+  /// Of a listener of its own: a store that an earlier one has hung up on comes back to it.
+  std::vector<std::string> first_words(const std::string& before, const std::string& behind,
+                                       const std::string& last = "INFO") {
+    Ear ear;
+    return first_words(ear, before + ear.place() + behind, last);
+  }
 };
 
 // Where the server is
@@ -95,49 +101,41 @@ TEST_F(RedisConfigTest, AnIpv6AddressIsOne) {
 }
 
 TEST_F(RedisConfigTest, WithoutAnythingMoreTheServerIsOnlyLookedAt) {
-  Ear ear;
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place(), "INFO"), ElementsAre("INFO"));
+  EXPECT_THAT(first_words("redis://", ""), ElementsAre("INFO"));
 }
 
 TEST_F(RedisConfigTest, ADatabaseIsSelected) {
-  Ear ear;
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "/3", "INFO"), ElementsAre("SELECT 3", "INFO"));
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "/", "INFO"), ElementsAre("INFO"));
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "/0", "INFO"), ElementsAre("INFO"));
+  EXPECT_THAT(first_words("redis://", "/3"), ElementsAre("SELECT 3", "INFO"));
+  EXPECT_THAT(first_words("redis://", "/"), ElementsAre("INFO"));
+  EXPECT_THAT(first_words("redis://", "/0"), ElementsAre("INFO"));
 }
 
 TEST_F(RedisConfigTest, AUnixSocketHasItsDatabaseInAnOption) {
   const test::TemporaryFolder folder;
-  Ear ear(test::listen_on_path(folder / "redis.sock"));
-  const std::string url = "redis+unix://" + folder / "redis.sock";
-  EXPECT_THAT(first_words(ear, url + "?db=3", "INFO"), ElementsAre("SELECT 3", "INFO"));
-  EXPECT_THAT(first_words(ear, url, "INFO"), ElementsAre("INFO"));
+  Ear three(test::listen_on_path(folder / "3.sock")), none(test::listen_on_path(folder / "redis.sock"));
+  const std::string url = "redis+unix://" + folder.path() + "/";
+  EXPECT_THAT(first_words(three, url + "3.sock?db=3", "INFO"), ElementsAre("SELECT 3", "INFO"));
+  EXPECT_THAT(first_words(none, url + "redis.sock", "INFO"), ElementsAre("INFO"));
 }
 
 TEST_F(RedisConfigTest, SentinelsAreAskedForTheMaster) {
-  Ear ear;
-  EXPECT_THAT(first_words(ear, "redis+sentinel://" + ear.place() + "/locks", "SENTINEL"),
-              ElementsAre("SENTINEL get-master-addr-by-name locks"));
+  EXPECT_THAT(first_words("redis+sentinel://", "/locks", "SENTINEL"),
+              ElementsAre("SENTINEL MASTER locks", "SENTINEL get-master-addr-by-name locks"));
 }
 
 // Who we are
 
 TEST_F(RedisConfigTest, APasswordIsSaidFirst) {
-  Ear ear;
-  EXPECT_THAT(first_words(ear, "redis://:s3%40cret@" + ear.place() + "/3", "INFO"),
-              ElementsAre("AUTH s3@cret", "SELECT 3", "INFO"));
-  EXPECT_THAT(first_words(ear, "redis://alice:s3cret@" + ear.place(), "INFO"),
-              ElementsAre("AUTH alice s3cret", "INFO"));
+  EXPECT_THAT(first_words("redis://:s3%40cret@", "/3"), ElementsAre("AUTH s3@cret", "SELECT 3", "INFO"));
+  EXPECT_THAT(first_words("redis://alice:s3cret@", ""), ElementsAre("AUTH alice s3cret", "INFO"));
 }
 
 TEST_F(RedisConfigTest, APasswordMayStandInAFile) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "password") << "s3cret\n";
-  Ear ear;
   const std::string option = "?password_file=" + folder / "password";
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + option, "INFO"), ElementsAre("AUTH s3cret", "INFO"));
-  EXPECT_THAT(first_words(ear, "redis://alice@" + ear.place() + option, "INFO"),
-              ElementsAre("AUTH alice s3cret", "INFO"));
+  EXPECT_THAT(first_words("redis://", option), ElementsAre("AUTH s3cret", "INFO"));
+  EXPECT_THAT(first_words("redis://alice@", option), ElementsAre("AUTH alice s3cret", "INFO"));
 }
 
 TEST_F(RedisConfigTest, TlsIsSpokenWhereTheUrlSaysSo) {
@@ -149,9 +147,8 @@ TEST_F(RedisConfigTest, TlsIsSpokenWhereTheUrlSaysSo) {
 // Options
 
 TEST_F(RedisConfigTest, ThePrefixIsThatOfEveryKey) {
-  Ear ear;
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place(), "EVAL 1").back(), StartsWith("EVAL 1 {pawl}:meta "));
-  EXPECT_THAT(first_words(ear, "redis://" + ear.place() + "?prefix=x:", "EVAL 1").back(), StartsWith("EVAL 1 x:meta "));
+  EXPECT_THAT(first_words("redis://", "", "EVAL 1").back(), StartsWith("EVAL 1 {pawl}:meta "));
+  EXPECT_THAT(first_words("redis://", "?prefix=x:", "EVAL 1").back(), StartsWith("EVAL 1 x:meta "));
 }
 
 TEST_F(RedisConfigTest, EveryOptionIsKnown) {
@@ -179,7 +176,15 @@ TEST_F(RedisConfigTest, WhatIsWrongIsSaidAndWhatIsSecretIsNot) {
            {secret + "db7/99999999999999999999", "the database behind the host is a number"},
            {secret + "db7?wait_replicas=few", "wait_replicas is a number"},
            {secret + "db7?wait_replicas=-1", "wait_replicas is a number"},
-           {secret + "db7?names=all", "names=raw is all that names can be"},
+           {secret + "db7?names=all", "names must be \"raw\""},
+           {secret + "db7?names=raw&prefix=mine:", "prefix cannot be used with names=raw"},
+           {secret + "db7?prefix=mine:&names=raw", "prefix cannot be used with names=raw"},
+           {secret + "db7?names=raw&prefix=%7Bpawl%7D:", "prefix cannot be used with names=raw"},
+           {secret + "db7?names=raw&prefix=", "prefix cannot be used with names=raw"},
+           {secret + "db7?scheme=redisson&names=raw&prefix=mine:", "prefix cannot be used with names=raw"},
+           {"rediss://alice:s3cret@db7?names=raw&prefix=mine:", "prefix cannot be used with names=raw"},
+           {"redis+unix:///run/redis.sock?names=raw&prefix=mine:", "prefix cannot be used with names=raw"},
+           {"redis+sentinel://alice:s3cret@h1/locks?names=raw&prefix=mine:", "prefix cannot be used with names=raw"},
            {secret + "db7?ca=/etc/ca.crt", "ca, cert and key belong to rediss://"},
            {secret + "db7?cert=/etc/me.crt", "ca, cert and key belong to rediss://"},
            {secret + "db7?key=/etc/me.key", "ca, cert and key belong to rediss://"},

@@ -1,5 +1,7 @@
 #include "store/redis/connection.hpp"
 
+#include "store/net/backoff.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -48,6 +50,10 @@ struct Connection::Running {
 Connection::Connection(base::Runtime& runtime, Plan plan)
     : runtime_(runtime), plan_(std::move(plan)), stream_(runtime), changed_(runtime) {}
 
+void Connection::start() {
+  if (state_ != State::over && !std::exchange(running_, true)) base::spawn(runtime_, run(shared_from_this()));
+}
+
 awaitable<Result<void>> Connection::ready(Deadline deadline) {
   const auto self = shared_from_this();
   bool tried = false;
@@ -58,7 +64,7 @@ awaitable<Result<void>> Connection::ready(Deadline deadline) {
       if (last_error_.code != Errc{}) co_return last_error_;
       co_return Error{Errc::store_unavailable, "no connection in time"};
     }
-    if (!std::exchange(running_, true)) base::spawn(runtime_, run(self));
+    start();
     co_await changed_.wait(deadline.at);
     tried = true;
   }
@@ -68,7 +74,7 @@ awaitable<Result<void>> Connection::ready(Deadline deadline) {
 awaitable<void> Connection::run([[maybe_unused]] std::shared_ptr<Connection> self) {
   const Running running(*this);
   co_await base::step_aside(runtime_);  // whoever has started it sits down first, and hears how it ends
-  Duration pause = shortest_pause;
+  net::Backoff backoff(runtime_, shortest_pause, longest_pause);
   while (state_ != State::over) {
     const auto link = link_ = std::make_shared<Link>(runtime_);
     Result<void> opened = co_await open(link);
@@ -93,11 +99,10 @@ awaitable<void> Connection::run([[maybe_unused]] std::shared_ptr<Connection> sel
     fail_questions(last_error_);
     changed_.notify();
     if (was_up_for_long) {
-      pause = shortest_pause;
+      backoff.reset();
       continue;
     }
-    co_await changed_.wait(base::after(runtime_.now(), pause));
-    pause = std::min(2 * pause, longest_pause);
+    co_await changed_.wait(base::after(runtime_.now(), backoff.next()));
   }
 }
 
@@ -108,6 +113,7 @@ awaitable<Result<void>> Connection::open(std::shared_ptr<Link> link) {
   if (!address) co_return address.error();
   Result<void> connected = co_await stream_.connect(*address, deadline);
   if (!connected) co_return connected;
+  if (link->over) co_return link->why;
   if (state_ == State::over) co_return Error{Errc::store_unavailable, "the connection is closed"};
   reader_ = ReplyReader();
   out_.clear();
@@ -178,16 +184,16 @@ awaitable<Result<Reply>> Connection::call(Words words, Deadline deadline) {
 
 awaitable<Result<Reply>> Connection::ask(Words words, Deadline deadline) {
   const auto self = shared_from_this();
-  if (!link_ || link_->over) co_return Error{Errc::store_unavailable, "the connection is gone"};
   if (deadline.passed(runtime_.now())) co_return Error{Errc::store_unavailable, "there was no time left to ask"};
-  const auto question = std::make_shared<Question>(runtime_);
-  question->begins = queued_;
-  question->asked = runtime_.now();
-  questions_.push_back(question);
-  put(words);
-  co_await question->wakeup.wait(deadline.at);
-  if (question->reply) co_return std::move(*question->reply);
-  if (question->error) co_return *question->error;
+  Asked asked = tell(words);
+  co_return co_await answer_to(std::move(asked), deadline);
+}
+
+awaitable<Result<Reply>> Connection::answer_to(Asked asked, Deadline deadline) {
+  const auto self = shared_from_this();
+  if (!asked->error && !asked->reply) co_await asked->wakeup.wait(deadline.at);
+  if (asked->reply) co_return std::move(*asked->reply);
+  if (asked->error) co_return *asked->error;
   // Its answer is dropped when it comes.
   break_off_if_silent();
   co_return Error{Errc::outcome_unknown, "the server did not answer in time"};
@@ -216,16 +222,25 @@ void Connection::send(const Words& words) {
   if (state_ == State::up) put(words);
 }
 
-void Connection::tell(const Words& words) {
-  const auto question = std::make_shared<Question>(runtime_);
+Connection::Asked Connection::tell(const Words& words) {
+  auto question = std::make_shared<Question>(runtime_);
+  if (!link_ || link_->over) {
+    question->error = Error{Errc::store_unavailable, "the connection is gone"};
+    return question;
+  }
   question->begins = queued_;
   question->asked = runtime_.now();
   questions_.push_back(question);
   put(words);
+  return question;
 }
 
-void Connection::reconnect() {
-  if (state_ == State::up) break_off(*link_, Error{Errc::store_unavailable, "the server has changed"});
+void Connection::leave(const Error& why) {
+  if (state_ == State::up) break_off(*link_, why);
+}
+
+void Connection::redial(const Error& why) {
+  if (state_ != State::over && link_) break_off(*link_, why);
 }
 
 void Connection::put(const Words& words) {

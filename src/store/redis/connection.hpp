@@ -33,6 +33,9 @@ using base::Deadline;
 /// Threads: on the executor only.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
+  struct Question;
+  using Asked = std::shared_ptr<Question>;
+
   struct Plan {
     /// Where the server is.
     std::function<awaitable<Result<net::Address>>(Deadline)> find;
@@ -50,28 +53,33 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Connection(base::Runtime& runtime, Plan plan);
 
+  /// Connects, and from then on again and again by itself.
+  void start();
   /// Waits until it is up.
   awaitable<Result<void>> ready(Deadline deadline);
   /// Asks, and waits for the answer. An error reply is an error.
   awaitable<Result<Reply>> call(Words words, Deadline deadline);
   /// The same for greet().
   awaitable<Result<Reply>> ask(Words words, Deadline deadline);
-  /// For greet(), of which the answer is not needed.
-  void tell(const Words& words);
+  /// The first half of ask(): what is told in one go meets the same server in that order. The answer may be ignored.
+  Asked tell(const Words& words);
+  /// The second half.
+  awaitable<Result<Reply>> answer_to(Asked asked, Deadline deadline);
   /// Sends what has no answer: for a connection that subscribes. Nothing happens unless it is up.
   void send(const Words& words);
   /// Asks for a sign of life, for a connection that only listens. When none has come until the next call, it is broken off.
   void probe();
 
-  /// Breaks off and finds the server again.
-  void reconnect();
+  /// Breaks off, if it is up, and finds the server again.
+  void leave(const Error& why);
+  /// The same, also while it is still connecting.
+  void redial(const Error& why);
 
   bool is_up() const { return state_ == State::up; }
   void stop();
 
  private:
   enum class State : std::uint8_t { down, greeting, up, over };
-  struct Question;
   struct Link;
   struct Running;
 

@@ -15,7 +15,6 @@ namespace pawl::store::redis {
 namespace {
 
 constexpr std::size_t longest_name = 1024;  // in a key
-constexpr std::size_t most_at_once = 200;   // locks that one script looks at
 
 /// As our client gave it; of a lock that only others use, as far as its key tells.
 std::string name_in(const Reply& answer, const std::string& encoded) {
@@ -116,12 +115,12 @@ awaitable<Result<Succession>> KeyLease::succession(LockKey, Token, Deadline) { c
 
 awaitable<Result<LockView>> KeyLease::inspect(LockKey key, Deadline deadline) {
   if (key.kind != Kind::mutex) co_return only_mutexes();
-  Words words{std::string(capabilities().scheme), lock_id(key), key_of(key)};
-  Result<Reply> reply = co_await server_->run(key_scripts().inspect, std::move(words), deadline);
-  if (!reply) co_return reply.error();
-  if (reply->items.size() != 1) co_return unexpected();
+  std::vector<Words> locks;
+  locks.push_back(Words{lock_id(key), key_of(key)});
+  Result<std::vector<Reply>> answers = co_await inspect_all(key_scripts().inspect, std::move(locks), deadline);
+  if (!answers) co_return answers.error();
   LockView unused{.kind = key.kind, .scheme = std::string(capabilities().scheme), .name = key.name.bytes()};
-  co_return view_of(key, capabilities().scheme, reply->items[0]).value_or(std::move(unused));
+  co_return view_of(key, capabilities().scheme, answers->front()).value_or(std::move(unused));
 }
 
 awaitable<Result<std::vector<LockView>>> KeyLease::list(std::string prefix, Deadline deadline) {
@@ -129,25 +128,23 @@ awaitable<Result<std::vector<LockView>>> KeyLease::list(std::string prefix, Dead
   if (server_->config().raw_names) {
     co_return Error{Errc::unsupported, "with names=raw nobody knows which keys are locks"};
   }
-  Result<std::vector<std::string>> keys = co_await keys_behind(scheme + ":", deadline);
+  const std::string ours = scheme + ":";
+  Result<std::vector<std::string>> keys = co_await keys_behind(ours, deadline);
   if (!keys) co_return keys.error();
+  std::vector<Words> locks;
+  for (const std::string& key : *keys) {
+    const std::string lock = ours + key;
+    locks.push_back(Words{lock, server_->config().prefix + lock});
+  }
+  Result<std::vector<Reply>> answers = co_await inspect_all(key_scripts().inspect, std::move(locks), deadline);
+  if (!answers) co_return answers.error();
   std::vector<LockView> views;
-  for (std::size_t begin = 0; begin < keys->size(); begin += most_at_once) {
-    const std::size_t end = std::min(begin + most_at_once, keys->size());
-    Words words{scheme};
-    for (std::size_t i = begin; i < end; ++i) {
-      words.push_back(scheme + ":" + (*keys)[i]);
-      words.push_back(server_->config().prefix + scheme + ":" + (*keys)[i]);
-    }
-    Result<Reply> reply = co_await server_->run(key_scripts().inspect, std::move(words), deadline);
-    if (!reply) co_return reply.error();
-    for (std::size_t i = begin; i < end && i - begin < reply->items.size(); ++i) {
-      const Reply& answer = reply->items[i - begin];
-      const Result<LockName> name = LockName::make(name_in(answer, (*keys)[i]));
-      if (!name || !name->bytes().starts_with(prefix)) continue;
-      std::optional<LockView> view = view_of(LockKey{Kind::mutex, *name}, scheme, answer);
-      if (view) views.push_back(std::move(*view));
-    }
+  for (std::size_t i = 0; i < answers->size(); ++i) {
+    const Reply& answer = (*answers)[i];
+    const Result<LockName> name = LockName::make(name_in(answer, (*keys)[i]));
+    if (!name || !name->bytes().starts_with(prefix)) continue;
+    std::optional<LockView> view = view_of(LockKey{Kind::mutex, *name}, scheme, answer);
+    if (view) views.push_back(std::move(*view));
   }
   std::sort(views.begin(), views.end(),
             [](const LockView& one, const LockView& other) { return one.name < other.name; });

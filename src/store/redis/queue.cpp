@@ -18,7 +18,6 @@ namespace pawl::store::redis {
 namespace {
 
 constexpr std::size_t longest_name = 1024;  // in a key; the record has the whole name
-constexpr std::size_t most_at_once = 200;   // locks that one script looks at
 
 /// The server's milliseconds as a time of ours: only differences count.
 base::Time time_of(std::uint64_t milliseconds) { return base::Time(std::chrono::milliseconds(milliseconds)); }
@@ -84,7 +83,7 @@ awaitable<Result<ClaimState>> Queue::claim(Claim claim, Deadline deadline) {
   words.push_back(claim.may_queue ? "1" : "0");
   words.push_back(claim.label);
   words.push_back(claim.value);
-  Result<Reply> reply = co_await server_->run(queue_scripts().claim, std::move(words), deadline);
+  Result<Reply> reply = co_await run_to_the_end(queue_scripts().claim, std::move(words), deadline);
   if (!reply) co_return reply.error();
   Result<ClaimState> state = state_of(*reply, claim);
   const bool granted = state && std::holds_alternative<Granted>(*state);
@@ -103,12 +102,12 @@ awaitable<Result<void>> Queue::downgrade(Claim claim, Deadline deadline) {
 }
 
 awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline deadline) {
-  Words words{lock_id(key)};
-  Result<Reply> reply = co_await server_->run(queue_scripts().inspect, std::move(words), deadline);
-  if (!reply) co_return reply.error();
-  if (reply->items.size() != 1) co_return unexpected();
+  std::vector<Words> locks;
+  locks.push_back(Words{lock_id(key)});
+  Result<std::vector<Reply>> answers = co_await inspect_all(queue_scripts().inspect, std::move(locks), deadline);
+  if (!answers) co_return answers.error();
   LockView unused{.kind = key.kind, .scheme = "queue", .name = key.name.bytes()};
-  co_return view_of(key, declared.scheme, reply->items[0]).value_or(std::move(unused));
+  co_return view_of(key, declared.scheme, answers->front()).value_or(std::move(unused));
 }
 
 awaitable<Result<Succession>> Queue::succession(LockKey key, Token after, Deadline deadline) {
@@ -126,22 +125,17 @@ awaitable<Result<Succession>> Queue::succession(LockKey key, Token after, Deadli
 awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadline deadline) {
   Result<std::vector<std::string>> keys = co_await keys_behind("l:", deadline);
   if (!keys) co_return keys.error();
+  std::vector<Words> locks;
+  for (const std::string& key : *keys) locks.push_back(Words{key});
+  Result<std::vector<Reply>> answers = co_await inspect_all(queue_scripts().inspect, std::move(locks), deadline);
+  if (!answers) co_return answers.error();
   std::vector<LockView> views;
-  for (std::size_t begin = 0; begin < keys->size(); begin += most_at_once) {
-    const std::size_t end = std::min(begin + most_at_once, keys->size());
-    Words words;
-    for (std::size_t i = begin; i < end; ++i) words.push_back((*keys)[i]);
-    Result<Reply> reply = co_await server_->run(queue_scripts().inspect, std::move(words), deadline);
-    if (!reply) co_return reply.error();
-    for (std::size_t i = begin; i < end && i - begin < reply->items.size(); ++i) {
-      const std::string& key = (*keys)[i];
-      const Reply& answer = reply->items[i - begin];
-      const Result<Kind> kind = parse_kind(key.substr(0, key.find(':')));
-      if (!kind || answer.items.empty() || !answer.items[0].text.starts_with(prefix)) continue;
-      const Result<LockName> name =
-          LockName::make(answer.items[0].text);  // the whole of it, where the key has its hash
-      if (name) views.push_back(*view_of(LockKey{*kind, *name}, declared.scheme, answer));
-    }
+  for (std::size_t i = 0; i < answers->size(); ++i) {
+    const Reply& answer = (*answers)[i];
+    const Result<Kind> kind = parse_kind((*keys)[i].substr(0, (*keys)[i].find(':')));
+    if (!kind || answer.items.empty() || !answer.items[0].text.starts_with(prefix)) continue;
+    const Result<LockName> name = LockName::make(answer.items[0].text);  // the whole of it, where the key has its hash
+    if (name) views.push_back(*view_of(LockKey{*kind, *name}, declared.scheme, answer));
   }
   std::sort(views.begin(), views.end(), [](const LockView& one, const LockView& other) {
     return std::tie(one.kind, one.name) < std::tie(other.kind, other.name);
@@ -150,10 +144,14 @@ awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadlin
 }
 
 awaitable<Result<bool>> Queue::check(LockKey key, Token token, Deadline deadline) {
-  Words words{lock_id(key), std::to_string(token.epoch()), std::to_string(token.counter())};
-  Result<Reply> reply = co_await server_->run(queue_scripts().check, std::move(words), deadline);
-  if (!reply) co_return reply.error();
-  co_return reply->number() == 1;
+  std::string from = "-inf";
+  for (;;) {
+    Words words{lock_id(key), std::to_string(token.epoch()), std::to_string(token.counter()), from};
+    Result<Reply> reply = co_await server_->run(queue_scripts().check, std::move(words), deadline);
+    if (!reply) co_return reply.error();
+    if (reply->type == Reply::Type::integer) co_return reply->number() == 1;
+    from = reply->text;
+  }
 }
 
 }  // namespace pawl::store::redis

@@ -28,33 +28,51 @@ awaitable<Result<SessionGrant>> RedisStore::open_session(SessionRequest request,
               server->mailbox(),
               request.owner.host,
               std::to_string(request.owner.pid),
-              request.owner.label};
+              request.owner.label,
+              server->secret()};
   Result<Reply> reply = co_await server->run(queue_scripts().open_session, std::move(words), deadline);
   if (!reply) co_return reply.error();
   if (reply->type != Reply::Type::integer) co_return unexpected();
+  server->opened(id);
   co_return SessionGrant{id, lease};
 }
 
+// One request, and as many more as the keys of `simple` and `redisson` take.
 awaitable<Result<Renewal>> RedisStore::renew(SessionId session, Deadline deadline) {
   const auto server = server_;
-  server->probe_listener();
-  Words words{to_string(session)};
-  Result<Reply> reply = co_await server->run(queue_scripts().renew, std::move(words), deadline);
-  if (!reply) co_return reply.error();
-  if (reply->type != Reply::Type::integer) co_return unexpected();
-  if (reply->number() < 0) {
-    co_return Error{Errc::lost, "session " + to_string(session) + " has ended: its lease ran out or it was closed"};
+  server->probe_listeners();
+  std::string cursor = "0";
+  for (;;) {
+    Words words{to_string(session), cursor};
+    Result<Reply> reply = co_await server->run(queue_scripts().renew, std::move(words), deadline);
+    if (!reply) co_return reply.error();
+    if (reply->type == Reply::Type::array && reply->items.empty()) {
+      server->closed(session);
+      co_return Error{Errc::lost, "session " + to_string(session) + " has ended: its lease ran out or it was closed"};
+    }
+    if (reply->items.size() < 2) co_return unexpected();
+    cursor = reply->items[0].text;
+    if (cursor != "0") continue;
+    Renewal renewal = renewal_of(*reply);
+    if (server->is_another_epoch(session)) {
+      renewal.changes = server->epoch();
+      renewal.changed.reset();
+    }
+    co_return renewal;
   }
-  co_return Renewal{static_cast<std::uint64_t>(reply->number())};
 }
 
+// One request marks it as ended; what it leaves behind is swept with as many as that takes.
 awaitable<Result<void>> RedisStore::close_session(SessionId session, Deadline deadline) {
   const auto server = server_;
-  Words words{to_string(session)};
-  Result<Reply> reply = co_await server->run(queue_scripts().close_session, std::move(words), deadline);
-  if (!reply) co_return reply.error();
-  if (reply->type != Reply::Type::integer) co_return unexpected();
-  co_return Result<void>();
+  server->closed(session);
+  for (;;) {
+    Words words{to_string(session)};
+    Result<Reply> reply = co_await server->run(queue_scripts().close_session, std::move(words), deadline);
+    if (!reply) co_return reply.error();
+    if (reply->type != Reply::Type::integer) co_return unexpected();
+    if (reply->number() == 1) co_return Result<void>();
+  }
 }
 
 awaitable<Result<std::uint64_t>> RedisStore::epoch(Deadline deadline) {

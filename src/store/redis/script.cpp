@@ -12,6 +12,15 @@ namespace pawl::store::redis {
 
 namespace {
 
+Script with_common(std::string_view own) { return Script({lua::begin_lua, lua::common_lua, own}); }
+
+/// The short way comes first: most scripts end there, and need nothing of what follows.
+Script with_short_way(std::string_view quick, std::string_view own) {
+  return Script({lua::begin_lua, quick, lua::common_lua, own});
+}
+
+}  // namespace
+
 std::string sha1_of(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -26,15 +35,6 @@ std::string sha1_of(std::string_view text) {
   }
   return hex;
 }
-
-Script with_common(std::string_view own) { return Script({lua::begin_lua, lua::common_lua, own}); }
-
-/// The short way comes first: most scripts end there, and need nothing of what follows.
-Script with_short_way(std::string_view quick, std::string_view own) {
-  return Script({lua::begin_lua, quick, lua::common_lua, own});
-}
-
-}  // namespace
 
 Script::Script(std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) text.append(part).append("\n");
@@ -53,7 +53,8 @@ QueueScripts::QueueScripts()
       succession(with_common(lua::succession_lua)),
       open_session(with_common(lua::open_session_lua)),
       renew(with_common(lua::renew_lua)),
-      close_session(with_common(lua::close_session_lua)) {}
+      close_session(with_common(lua::close_session_lua)),
+      session_claims(Script({lua::begin_lua, lua::session_claims_lua})) {}
 
 KeyScripts::KeyScripts()
     : claim(with_short_way(lua::key_claim_quick_lua, lua::key_claim_lua)),

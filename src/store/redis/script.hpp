@@ -6,6 +6,9 @@
 
 namespace pawl::store::redis {
 
+/// 40 hex digits.
+std::string sha1_of(std::string_view text);
+
 /// What the server runs, known to it by its hash.
 struct Script {
   explicit Script(std::initializer_list<std::string_view> parts);
@@ -18,7 +21,7 @@ struct Script {
 struct QueueScripts {
   QueueScripts();
   Script claim, withdraw, look, downgrade, relabel, revoke, inspect, check, succession, open_session, renew,
-      close_session;
+      close_session, session_claims;
 };
 
 /// Those of `simple` and `redisson`, beside the ones that are not the queue's alone.

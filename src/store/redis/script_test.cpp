@@ -34,6 +34,7 @@ std::map<std::string, const Script*> scripts() {
           {"open_session", &queue.open_session},
           {"renew", &queue.renew},
           {"close_session", &queue.close_session},
+          {"session_claims", &queue.session_claims},
           {"key_claim", &key.claim},
           {"key_inspect", &key.inspect},
           {"key_check", &key.check}};

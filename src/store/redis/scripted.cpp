@@ -4,11 +4,66 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
 
 namespace pawl::store::redis {
+
+namespace {
+
+constexpr std::size_t most_at_once = 200;  // locks that one script is asked for
+
+/// Behind what an earlier request has told of the same lock.
+void append(Reply& seen, Reply&& more) {
+  if (more.items.size() < 5) return;
+  more.items.resize(5);
+  if (seen.items.empty()) {
+    seen = std::move(more);
+    return;
+  }
+  for (const std::size_t part : {3U, 4U}) {
+    std::move(more.items[part].items.begin(), more.items[part].items.end(), std::back_inserter(seen.items[part].items));
+  }
+}
+
+}  // namespace
+
+awaitable<Result<Reply>> Scripted::run_to_the_end(const Script& script, Words words, Deadline deadline) {
+  const auto server = server_;
+  for (;;) {
+    Words again = words;
+    Result<Reply> reply = co_await server->run(script, std::move(again), deadline);
+    const bool more = reply && !reply->items.empty() && reply->items[0].is("more");
+    if (!more) co_return reply;
+    if (deadline.passed(server->runtime().now())) {
+      co_return Error{Errc::store_unavailable, "dead clients have left too much behind; it is being cleaned up"};
+    }
+  }
+}
+
+awaitable<Result<std::vector<Reply>>> Scripted::inspect_all(const Script& script, std::vector<Words> locks,
+                                                            Deadline deadline) {
+  const auto server = server_;
+  std::vector<Reply> seen(locks.size());
+  std::string part = "h";
+  std::string from = "-inf";
+  for (std::size_t begin = 0; begin < locks.size();) {
+    Words words{part, from};
+    for (std::size_t i = begin; i < std::min(begin + most_at_once, locks.size()); ++i) words.append(locks[i]);
+    Result<Reply> reply = co_await server->run(script, std::move(words), deadline);
+    if (!reply) co_return reply.error();
+    if (reply->items.empty() || reply->items.size() > locks.size() - begin) co_return unexpected();
+    const std::vector<Reply>& last = reply->items.back().items;
+    const bool more = last.size() == 7;
+    part = more ? last[5].text : "h";
+    from = more ? last[6].text : "-inf";
+    for (std::size_t i = 0; i < reply->items.size(); ++i) append(seen[begin + i], std::move(reply->items[i]));
+    begin += reply->items.size() - (more ? 1 : 0);
+  }
+  co_return seen;
+}
 
 awaitable<Result<void>> Scripted::replicated(Deadline deadline) {
   const std::int64_t wanted = server_->config().wait_replicas;

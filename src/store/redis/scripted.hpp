@@ -24,6 +24,10 @@ class Scripted : public Scheme {
  protected:
   /// As the scripts call it.
   virtual std::string lock_id(const LockKey& key) const = 0;
+  /// A script that cleans up what the dead have left behind does a little at a time: until it has come to its own work.
+  awaitable<Result<Reply>> run_to_the_end(const Script& script, Words words, Deadline deadline);
+  /// What `script` (inspect) tells of each of these locks, in several requests: `words` are those of a lock, one or two.
+  awaitable<Result<std::vector<Reply>>> inspect_all(const Script& script, std::vector<Words> locks, Deadline deadline);
   /// Do enough replicas know what this client has seen so far?
   awaitable<Result<void>> replicated(Deadline deadline);
   /// All keys that begin with the prefix and `start`, without that.

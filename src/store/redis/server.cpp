@@ -5,7 +5,12 @@
 #include "base/log.hpp"
 #include "store/credentials.hpp"
 #include "store/redis/answers.hpp"
+#include "store/redis/letter.hpp"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -13,39 +18,13 @@ namespace pawl::store::redis {
 
 namespace {
 
-/// "run_id" of "...\r\nrun_id:8a7f\r\n...".
-std::string field(std::string_view info, std::string_view name) {
-  const std::string start = "\n" + std::string(name) + ":";
-  const std::size_t found = info.find(start);
-  if (found == std::string_view::npos) return {};
-  const std::size_t begin = found + start.size();
-  return std::string(info.substr(begin, info.find_first_of("\r\n", begin) - begin));
-}
+Error changed() { return {Errc::store_unavailable, "the address leads to another server by now"}; }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
-/// `believes`: a grant needs no more than the word of the server; otherwise it is looked at again.
-std::optional<Notice> notice_of(const std::vector<std::string_view>& words, bool believes) {
-  if (words.size() < 2) return std::nullopt;
-  Notice notice;
-  if (words[1] == "again") return notice;
-  if (words[1] == "contended") notice.what = Notice::What::contended;
-  if (words[1] == "asked") notice.what = Notice::What::release_requested;
-  if (words[1] == "gone") notice.what = Notice::What::gone;
-  if (words[1] == "granted" && words.size() == 5 && believes) {
-    notice.what = Notice::What::granted;
-    notice.grant.token = Token(whole(words[2]), whole(words[3]));
-    notice.grant.contended = words[4] == "1";
-  }
-  return notice;
+void warn_of_evictions(std::string_view info) {
+  const std::string policy = dangerous_policy(info);
+  if (policy.empty()) return;
+  base::log(base::Level::warning, "redis: maxmemory-policy is " + base::printable(policy) +
+                                      ": the server may throw locks away; noeviction is right");
 }
 
 }  // namespace
@@ -54,13 +33,19 @@ Server::Server(base::Runtime& runtime, Config config)
     : runtime_(runtime),
       config_(std::move(config)),
       meta_key_(config_.prefix + "meta"),
+      epoch_channel_(config_.prefix + "epoch"),
       mailbox_(base::to_string(runtime.make_id<ClaimId>())),
-      fresh_id_(runtime.random()) {}
+      secret_(base::to_string(runtime.make_id<ClaimId>())),
+      fresh_id_(runtime.random()) {
+  if (config_.master.empty()) return;
+  sentinels_ = std::make_shared<Sentinels>(runtime_, config_.addresses, config_.master);
+}
 
 // On the executor, whichever thread ends it.
 Server::~Server() {
   if (runtime_.inert()) return;
-  runtime_.send([connections = std::vector{requests_, listener_, replicas_}] {
+  runtime_.send([connections = std::vector{requests_, listener_, replicas_}, sentinels = sentinels_] {
+    if (sentinels) sentinels->stop();
     for (const auto& connection : connections) {
       if (connection) connection->stop();
     }
@@ -72,16 +57,16 @@ Server::SharedConnection Server::make_connection(Role role) {
   plan.timeout = config_.timeout;
   const std::weak_ptr<Server> weak = weak_from_this();
   const auto gone = [] { return Error{Errc::store_unavailable, "the connection is closed"}; };
-  plan.find = [weak, gone](Deadline deadline) -> awaitable<Result<net::Address>> {
+  plan.find = [weak, gone, role](Deadline deadline) -> awaitable<Result<net::Address>> {
     const auto self = weak.lock();
     if (!self) co_return gone();
-    co_return co_await self->find(deadline);
+    co_return co_await self->find(role, deadline);
   };
   plan.greet = [weak, gone, role](Deadline deadline) -> awaitable<Result<void>> {
     const auto self = weak.lock();
     if (!self) co_return gone();
     if (role == Role::listener) co_return co_await self->greet_listener(deadline);
-    if (role == Role::replicas) co_return co_await self->authenticate(*self->replicas_, deadline);
+    if (role == Role::replicas) co_return co_await self->greet_beside(role, deadline);
     co_return co_await self->greet(deadline);
   };
   if (role == Role::listener) {
@@ -93,6 +78,9 @@ Server::SharedConnection Server::make_connection(Role role) {
     };
   }
   if (role == Role::requests) {
+    plan.up = [weak] {
+      if (const auto self = weak.lock()) self->up_again();
+    };
     plan.down = [weak](const Error& why) {
       const auto self = weak.lock();
       if (self && self->surroundings_.reconnecting) self->surroundings_.reconnecting(why.message);
@@ -112,51 +100,69 @@ awaitable<Result<void>> Server::connect(Deadline deadline) {
 }
 
 awaitable<Result<void>> Server::listen(Deadline deadline) {
-  if (!listener_) listener_ = make_connection(Role::listener);
-  return listener_->ready(deadline);
-}
-
-awaitable<Result<net::Address>> Server::find(Deadline deadline) {
-  if (!config_.master.empty()) co_return co_await ask_sentinels(deadline);
-  co_return config_.addresses.front();
-}
-
-awaitable<Result<net::Address>> Server::ask_sentinels(Deadline deadline) {
   const auto self = shared_from_this();
-  Error last{Errc::store_unavailable, "no sentinel answers"};
-  const std::size_t count = config_.addresses.size();
-  const Duration each = (deadline.at - runtime_.now()) / static_cast<std::int64_t>(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    // Each time another one first: one that is cut off from the others keeps naming the old master.
-    const net::Address address = config_.addresses[next_sentinel_++ % count];
-    Connection::Plan plan;
-    plan.timeout = each;
-    plan.once = true;
-    plan.find = [address](Deadline) -> awaitable<Result<net::Address>> { co_return address; };
-    plan.greet = [](Deadline) -> awaitable<Result<void>> { co_return Result<void>(); };
-    const auto sentinel = std::make_shared<Connection>(runtime_, std::move(plan));
-    const Deadline until = Deadline::in(runtime_.now(), each).sooner(deadline.at);
-    Words question{"SENTINEL", "get-master-addr-by-name", config_.master};
-    Result<Reply> answer = co_await sentinel->call(std::move(question), until);
-    sentinel->stop();
-    if (answer && answer->items.size() == 2) {
-      net::Address master = address;
-      master.host = answer->items[0].text;
-      master.port = static_cast<std::uint16_t>(answer->items[1].number());
-      co_return master;
-    }
-    if (answer) {
-      last = Error{Errc::store_unavailable, "the sentinels know no master \"" + base::printable(config_.master) + "\""};
-    } else {
-      last = answer.error();
-    }
+  Result<void> up = co_await connect(deadline);
+  if (!up) co_return up;
+  if (!listener_) listener_ = make_connection(Role::listener);
+  watch_sentinels();
+  co_return co_await listener_->ready(deadline);
+}
+
+const Server::SharedConnection& Server::connection(Role role) const {
+  if (role == Role::requests) return requests_;
+  return role == Role::listener ? listener_ : replicas_;
+}
+
+awaitable<Result<net::Address>> Server::find(Role role, Deadline deadline) {
+  if (!sentinels_) co_return config_.addresses.front();
+  const auto self = shared_from_this();
+  Route& route = routes_[static_cast<std::size_t>(role)];
+  const std::optional<net::Address> successor = std::exchange(route.successor, std::nullopt);
+  route.at_successor = successor.has_value();
+  if (successor) co_return *successor;
+  route.named.reset();
+  Result<net::Address> master = co_await sentinels_->find_master(deadline);
+  if (master) route.named = *master;
+  co_return master;
+}
+
+// Only who holds locks, or waits for one, is in a hurry to hear of a failover: others look for the master when they ask.
+void Server::watch_sentinels() {
+  if (!sentinels_) return;
+  sentinels_->watch(config_.timeout, [weak = weak_from_this()](const net::Address& master) {
+    if (const auto self = weak.lock()) self->follow(master);
+  });
+}
+
+// The old master may live on, and take writes that will be lost, until the sentinels demote it.
+void Server::follow(const net::Address& master) {
+  for (const Role role : {Role::requests, Role::listener, Role::replicas}) {
+    const std::optional<net::Address>& named = routes_[static_cast<std::size_t>(role)].named;
+    const bool elsewhere = named && (named->host != master.host || named->port != master.port);
+    if (elsewhere && connection(role)) connection(role)->redial(changed());
   }
-  co_return last;
+}
+
+// Sentinels do not notice for long that a master was demoted by Redis' own FAILOVER, and keep naming it. It knows better.
+Error Server::refused(Role role, std::string_view info, Error why) {
+  Route& route = routes_[static_cast<std::size_t>(role)];
+  const std::optional<Upstream> upstream = upstream_of(info);
+  const bool is_named = route.named && !route.at_successor;
+  if (!is_named || !upstream) return why;
+  route.successor = *route.named;
+  route.successor->host = upstream->host;
+  route.successor->port = upstream->port;
+  return why;
+}
+
+void Server::probe_listeners() {
+  if (listener_) listener_->probe();
+  if (sentinels_) sentinels_->probe();
 }
 
 awaitable<Result<void>> Server::authenticate(Connection& connection, Deadline deadline) {
   const auto self = shared_from_this();
-  CredentialSource source{config_.credentials, config_.password_file, surroundings_.credentials};
+  CredentialSource source{config_.credentials, config_.password_file, surroundings_.credentials, this};
   const Result<std::optional<base::Credentials>> known = co_await find_credentials(runtime_, std::move(source));
   if (!known) co_return known.error();
   const bool has_password = *known && (*known)->expose().password;
@@ -180,54 +186,62 @@ awaitable<Result<void>> Server::greet(Deadline deadline) {
     Result<Reply> selected = co_await requests_->ask(std::move(select), deadline);
     if (!selected) co_return selected.error();
   }
-  if (Result<void> fine = co_await look_at_server(deadline); !fine) co_return fine;
-  teach();
-  co_return co_await learn_epoch(false, deadline);
-}
-
-awaitable<Result<void>> Server::look_at_server(Deadline deadline) {
   Words question{"INFO"};
   Result<Reply> info = co_await requests_->ask(std::move(question), deadline);
   if (!info) co_return info.error();
-  co_return judge(info->text);
+  warn_of_evictions(info->text);
+  Result<Life> life = life_of(info->text);
+  if (!life) co_return refused(Role::requests, info->text, life.error());
+  meet(std::move(*life));
+  Result<void> taught = co_await teach(deadline);
+  if (!taught) co_return taught;
+  co_return co_await learn_epoch(false, deadline);
+}
+
+/// For a connection beside the one for requests. When the two find different servers the address has moved, and it is not
+/// known which of them was first: both dial again.
+awaitable<Result<void>> Server::greet_beside(Role role, Deadline deadline) {
+  const auto self = shared_from_this();
+  const SharedConnection beside = connection(role);
+  Result<void> known = co_await authenticate(*beside, deadline);
+  if (!known) co_return known;
+  Words question{"INFO"};
+  Result<Reply> info = co_await beside->ask(std::move(question), deadline);
+  if (!info) co_return info.error();
+  Result<Life> life = life_of(info->text);
+  if (!life) co_return refused(role, info->text, life.error());
+  if (*life == life_) co_return Result<void>();
+  requests_->leave(changed());
+  co_return changed();
 }
 
 // What is sent right behind another must not overtake it because only the other one is unknown: a claim behind a release.
-void Server::teach() {
-  for (const Script* script : {&queue_scripts().withdraw, &queue_scripts().claim, &key_scripts().claim}) {
-    requests_->tell({"EVAL", script->text, "0"});
+// Without keys these do nothing but answer whether they are known. They are long: only those that are not are sent.
+awaitable<Result<void>> Server::teach(Deadline deadline) {
+  const std::array<const Script*, 3> scripts{&queue_scripts().withdraw, &queue_scripts().claim, &key_scripts().claim};
+  std::array<Connection::Asked, 3> asked;
+  for (std::size_t i = 0; i < scripts.size(); ++i) asked[i] = requests_->tell({"EVALSHA", scripts[i]->sha1, "0"});
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    Result<Reply> known = co_await requests_->answer_to(asked[i], deadline);
+    if (!known) co_return known.error();
+    if (known->type == Reply::Type::error) requests_->tell({"EVAL", scripts[i]->text, "0"});
   }
+  co_return Result<void>();
 }
 
-Result<void> Server::judge(const std::string& info) {
-  if (field(info, "redis_mode") == "cluster") {
-    return Error{Errc::unsupported, "the server is part of a Redis cluster, which pawl does not support"};
-  }
-  if (field(info, "loading") == "1") {
-    return Error{Errc::store_unavailable, "the server is still loading its data"};
-  }
-  if (field(info, "role") == "slave") {
-    return Error{Errc::store_unavailable, std::string(replica_sentence)};
-  }
-  const std::string policy = field(info, "maxmemory_policy");
-  const std::string memory = field(info, "maxmemory");
-  if (!memory.empty() && memory != "0" && policy != "noeviction") {
-    base::log(base::Level::warning, "redis: maxmemory-policy is " + base::printable(policy) +
-                                        ": the server may throw locks away; noeviction is right");
-  }
-  // The second changes whenever it becomes a master: it may have been somebody's replica in between.
-  const std::string run_id = field(info, "run_id") + ":" + field(info, "master_replid");
-  if (run_id == ":")
-    return Error{Errc::unsupported, "the server does not tell its run_id: its lives cannot be told apart"};
-  const bool another = !run_id_.empty() && run_id_ != run_id;
-  if (another && listener_) listener_->reconnect();
-  run_id_ = run_id;
-  return {};
+void Server::meet(Life life) {
+  const bool another = !life_.empty() && life_ != life;
+  life_ = std::move(life);
+  if (another && listener_) listener_->leave(changed());
+  if (another && replicas_) replicas_->leave(changed());
 }
 
 awaitable<Result<void>> Server::learn_epoch(bool raise, Deadline deadline) {
   const auto self = shared_from_this();
-  Words words{"EVAL", meta_script().text, "1", meta_key_, run_id_, base::hex(fresh_id_), raise ? "1" : "0"};
+  // A server that has lost its data is the same store as before where a client still knows it: fences are pinned to it.
+  const std::uint64_t known = store_id_;
+  const std::string id = base::hex(known != 0 ? known : fresh_id_);
+  Words words{"EVAL", meta_script().text, "1", meta_key_, life_, id, raise ? "1" : "0"};
   words.push_back(std::to_string(epoch_));
   Result<Reply> answer = co_await requests_->ask(std::move(words), deadline);
   if (!answer) co_return answer.error();
@@ -235,28 +249,37 @@ awaitable<Result<void>> Server::learn_epoch(bool raise, Deadline deadline) {
   if (answer->items[0].is("layout")) {
     co_return Error{Errc::unsupported, "a newer pawl keeps its locks there, in layout " + answer->items[1].text};
   }
-  epoch_ = whole(answer->items[0].text);
   std::uint64_t store_id = 0;
   if (base::parse_hex(answer->items[1].text, store_id)) store_id_ = store_id;
+  const std::uint64_t before = std::exchange(epoch_, whole(answer->items[0].text));
+  if (before != 0 && before != epoch_) doubt_sessions();
   co_return Result<void>();
 }
 
 awaitable<Result<std::uint64_t>> Server::ask_epoch(bool raise, Deadline deadline) {
   const auto self = shared_from_this();
-  Result<void> up = co_await connect(deadline);
-  if (!up) co_return up.error();
-  Result<void> raised = co_await learn_epoch(raise, deadline);
-  if (!raised) co_return raised.error();
-  co_return epoch_;
+  Error trouble;
+  for (int tries = 0; tries < 2; ++tries) {  // a server that is a replica by now is left the first time
+    Result<void> up = co_await connect(deadline);
+    if (!up) co_return up.error();
+    Result<void> known = co_await look_again(raise, deadline);
+    if (known) co_return epoch_;
+    trouble = known.error();
+    if (trouble.code != Errc::store_unavailable) break;
+  }
+  co_return trouble;
 }
 
 awaitable<Result<void>> Server::greet_listener(Deadline deadline) {
   const auto self = shared_from_this();
-  Result<void> known = co_await authenticate(*listener_, deadline);
+  Result<void> known = co_await greet_beside(Role::listener, deadline);
   if (!known) co_return known;
-  Words subscribe{"SUBSCRIBE", config_.prefix + "mail:" + mailbox_};
-  Result<Reply> subscribed = co_await listener_->ask(std::move(subscribe), deadline);
-  if (!subscribed) co_return subscribed.error();
+  const Connection::Asked epochs = listener_->tell({"SUBSCRIBE", epoch_channel_});
+  const Connection::Asked mail = listener_->tell({"SUBSCRIBE", config_.prefix + "mail:" + mailbox_});
+  for (const Connection::Asked& asked : {epochs, mail}) {
+    Result<Reply> subscribed = co_await listener_->answer_to(asked, deadline);
+    if (!subscribed) co_return subscribed.error();
+  }
   co_return Result<void>();
 }
 
@@ -268,39 +291,100 @@ awaitable<Result<Reply>> Server::call(Words words, Deadline deadline) {
 
 awaitable<Result<Reply>> Server::run(const Script& script, Words arguments, Deadline deadline) {
   const auto self = shared_from_this();
+  Error trouble;
   for (int tries = 0; tries < 3; ++tries) {
     if (!requests_ || !requests_->is_up()) {
       Result<void> up = co_await connect(deadline);
       if (!up) co_return up.error();
     }
-    Words words{"EVALSHA", script.sha1, "1", meta_key_, config_.prefix, std::to_string(epoch_)};
-    words.append(arguments);
-    Result<Reply> answer = co_await requests_->ask(std::move(words), deadline);
-    const bool unknown_script = answer && answer->type == Reply::Type::error;
-    if (unknown_script) {
-      Words again{"EVAL", script.text, "1", meta_key_, config_.prefix, std::to_string(epoch_)};
-      again.append(arguments);
-      answer = co_await requests_->call(std::move(again), deadline);
-    }
+    Result<Reply> answer = co_await evaluate(script, arguments, deadline);
     const bool stale = answer && !answer->items.empty() && answer->items[0].is("stale");
     if (!stale) co_return answer;
-    // Somebody has begun another life of the store, or the server has lost its memory.
-    if (Result<void> fine = co_await look_at_server(deadline); !fine) co_return fine.error();
-    if (Result<void> learned = co_await learn_epoch(false, deadline); !learned) co_return learned.error();
+    Result<void> known = co_await look_again(false, deadline);
+    trouble = Error{Errc::store_unavailable, known ? "the epoch of the server keeps changing" : known.error().message};
   }
-  co_return Error{Errc::store_unavailable, "the epoch of the server changes all the time"};
+  co_return trouble;  // nothing was done: each answer was "stale"
+}
+
+awaitable<Result<Reply>> Server::evaluate(const Script& script, const Words& arguments, Deadline deadline) {
+  Words words{"EVALSHA", script.sha1, "1", meta_key_, config_.prefix, std::to_string(epoch_)};
+  words.append(arguments);
+  Result<Reply> answer = co_await requests_->ask(std::move(words), deadline);
+  const bool unknown_script = answer && answer->type == Reply::Type::error;
+  if (!unknown_script) co_return answer;
+  Words again{"EVAL", script.text, "1", meta_key_, config_.prefix, std::to_string(epoch_)};
+  again.append(arguments);
+  co_return co_await requests_->call(std::move(again), deadline);
+}
+
+// After "stale": another client has begun a new epoch, or the server has lost its data, or it is a replica by now whose
+// master has a new epoch. A server that cannot take locks any more is left, and its address dialled again.
+awaitable<Result<void>> Server::look_again(bool raise, Deadline deadline) {
+  Words question{"INFO"};
+  Result<Reply> info = co_await requests_->call(std::move(question), deadline);
+  if (!info) co_return info.error();
+  Result<Life> life = life_of(info->text);
+  if (!life) {
+    requests_->leave(life.error());
+    co_return life.error();
+  }
+  meet(std::move(*life));
+  co_return co_await learn_epoch(raise, deadline);
+}
+
+bool Server::is_another_epoch(SessionId session) {
+  if (std::exchange(sessions_[session], epoch_) == epoch_) return false;
+  base::spawn(runtime_, drop_unknown_claims(shared_from_this(), session));
+  return true;
+}
+
+// A release, or the withdrawal of a waiter, that the server has lost: the claim would keep its place as long as the session
+// lives. When that does not succeed, the next renewal begins again.
+awaitable<void> Server::drop_unknown_claims([[maybe_unused]] std::shared_ptr<Server> self, SessionId session) {
+  for (const std::string_view kind : {"o:", "z:"}) {
+    Result<void> dropped = co_await drop_unknown_claims(session, kind);
+    if (dropped) continue;
+    const auto known = sessions_.find(session);
+    if (known != sessions_.end()) known->second = 0;
+    co_return;
+  }
+}
+
+awaitable<Result<void>> Server::drop_unknown_claims(SessionId session, std::string_view kind) {
+  std::string cursor = "0";
+  do {
+    Words words{base::to_string(session), kind, cursor};
+    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+    Result<Reply> some = co_await run(queue_scripts().session_claims, std::move(words), deadline);
+    if (!some) co_return some.error();
+    if (some->items.empty()) co_return unexpected();
+    cursor = some->items[0].text;
+    for (std::size_t i = 1; i + 1 < some->items.size(); i += 2) {
+      ClaimId claim;
+      const bool known = !base::parse_hex(some->items[i].text, claim.high, claim.low) || watches_.contains(claim);
+      if (known) continue;
+      Words leave{some->items[i].text, base::to_string(session), some->items[i + 1].text, "1", "0"};
+      const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
+      Result<Reply> left = co_await run(queue_scripts().withdraw, std::move(leave), soon);
+      if (!left) co_return left.error();
+    }
+  } while (cursor != "0");
+  co_return Result<void>();
 }
 
 // "message", channel, what.
 void Server::hear(const Reply& reply) {
   if (reply.items.size() != 3 || !reply.items[0].is("message")) return;
+  // Only a hint: the server is asked whether it still knows the sessions.
+  if (reply.items[1].is(epoch_channel_)) return reply.items[2].is(std::to_string(epoch_)) ? void() : doubt_sessions();
   if (const auto heard = channels_.find(reply.items[1].text); heard != channels_.end()) return tell(heard->second);
-  const std::vector<std::string_view> words = split(reply.items[2].text);
-  ClaimId claim;
-  if (words.empty() || !base::parse_hex(words[0], claim.high, claim.low)) return;
-  const auto found = watches_.find(claim);
-  const std::optional<Notice> notice = notice_of(words, config_.wait_replicas == 0);
-  if (found != watches_.end() && notice) found->second(*notice);
+  std::optional<Letter> letter = Letter::read(reply.items[2].text, secret_, config_.wait_replicas == 0);
+  if (!letter) return;
+  // Of an earlier epoch: the server may have lost it since. Of a later one: we have to look at the server first.
+  const bool granted = letter->notice.what == Notice::What::granted;
+  if (granted && letter->notice.grant.token.epoch() != epoch_) letter->notice = Notice();
+  const auto found = watches_.find(letter->claim);
+  if (found != watches_.end()) found->second(letter->notice);
 }
 
 void Server::tell(const std::set<ClaimId>& claims) {
@@ -331,22 +415,46 @@ void Server::hear_no_more(ClaimId claim) {
 
 awaitable<Result<std::int64_t>> Server::replicas_that_know(Duration patience, Deadline deadline) {
   const auto self = shared_from_this();
+  const Life granted_by = life_;
   if (!replicas_) replicas_ = make_connection(Role::replicas);
+  Result<void> up = co_await replicas_->ready(deadline);
+  if (!up) co_return up.error();
   // WAIT goes by what the server had written when this connection asked it last.
-  Words ping{"PING"};
-  Result<Reply> there = co_await replicas_->call(std::move(ping), deadline);
-  if (!there) co_return there.error();
+  const Connection::Asked who = replicas_->tell({"INFO"});
   Words wait{"WAIT", std::to_string(config_.wait_replicas)};
   wait.push_back(std::to_string(std::chrono::ceil<std::chrono::milliseconds>(patience).count()));
-  Result<Reply> known = co_await replicas_->call(std::move(wait), deadline);
+  const Connection::Asked how_many = replicas_->tell(wait);
+  Result<Reply> info = co_await replicas_->answer_to(who, deadline);
+  if (!info) co_return info.error();
+  const Result<Life> life = life_of(info->text);
+  if (!life || *life != life_) leave_all(life ? changed() : life.error());
+  if (!life) co_return life.error();
+  if (*life != granted_by) co_return Error{Errc::store_unavailable, "the server has changed since the grant"};
+  Result<Reply> known = co_await replicas_->answer_to(how_many, deadline);
   if (!known) co_return known.error();
   co_return known->number();
+}
+
+void Server::leave_all(const Error& why) {
+  for (const SharedConnection& connection : {requests_, listener_, replicas_}) {
+    if (connection) connection->leave(why);
+  }
 }
 
 // Whatever was sent while nobody listened is lost.
 void Server::listen_anew() {
   for (const auto& [channel, claims] : channels_) listener_->send({"SUBSCRIBE", channel});
   for (const auto& [claim, waker] : watches_) waker(Notice());
+  doubt_sessions();
+}
+
+// It may have been started again meanwhile, without its data.
+void Server::up_again() {
+  if (std::exchange(was_up_, true)) doubt_sessions();
+}
+
+void Server::doubt_sessions() {
+  if (surroundings_.sessions_in_doubt) surroundings_.sessions_in_doubt();
 }
 
 }  // namespace pawl::store::redis

@@ -1,5 +1,7 @@
 #include "store/zookeeper/connection.hpp"
 
+#include "base/offload.hpp"
+
 #include <boost/asio/post.hpp>
 
 #include <fcntl.h>
@@ -9,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 #include <mutex>
@@ -25,6 +26,7 @@ namespace {
 
 constexpr Duration first_pause = std::chrono::milliseconds(10);
 constexpr Duration longest_pause = std::chrono::milliseconds(500);
+constexpr std::size_t longest_number = 16;  // that the servers put behind a name, with its end
 constexpr Duration between_look_ups = std::chrono::seconds(1);
 
 int to_milliseconds(Duration duration) {
@@ -88,7 +90,7 @@ struct Connection::Call {
   std::vector<Part> parts = {};
   std::vector<zoo_op_t> operations = {};
   std::vector<zoo_op_result_t> results = {};
-  std::vector<std::array<char, 4096>> paths = {};
+  std::vector<std::string> paths = {};  // of nodes that are made
   std::vector<Stat> stats = {};
 
   static void answer(const void* context, Answer answer) {
@@ -133,6 +135,7 @@ awaitable<Result<void>> Connection::open(std::optional<base::Credentials> creden
   }
   if (handle_ == nullptr) co_return Error{Errc::store_unavailable, "the ZooKeeper client cannot be started"};
   zoo_set_servers_resolution_delay(handle_, -1);
+  if (!plan_.first.empty()) begin_with(plan_.first);
   if (credentials) {
     const base::Credentials::Exposed words = credentials->expose();
     const std::string cert = std::string(words.user) + ":" + std::string(words.password.value_or(""));
@@ -244,6 +247,7 @@ int Connection::start_multi(Call& call, const std::vector<Part>& parts, void_com
     const int data_size = static_cast<int>(part.data.size());
     switch (part.what) {
       case Part::What::create:
+        call.paths[i].resize(part.path.size() + longest_number);
         zoo_create_op_init(operation, part.path.c_str(), part.data.data(), data_size, acl(), part.mode,
                            call.paths[i].data(), static_cast<int>(call.paths[i].size()));
         break;
@@ -272,15 +276,24 @@ SharedRequest Connection::heartbeat() {
     return start_multi(call, {checking("/")}, &Connection::on_heartbeat);
   });
   if (state_ != State::up) return request;
+  last_beat_ = {request, sent};
+  beat_.set(base::after(sent, between_beats()));
   unanswered_.push_back(sent);
   watch_for_silence();
   return request;
 }
 
+SharedRequest Connection::last_heartbeat() {
+  const auto& [request, sent] = last_beat_;
+  const bool recent = request && runtime_.now() < base::after(sent, between_beats());
+  const bool failed = request && request->done() && !request->answer().ok();
+  return recent && !failed ? request : heartbeat();
+}
+
 // The client itself would wait for two thirds of the session: too long to find another server in what is left.
 void Connection::watch_for_silence() {
   if (state_ == State::up && !unanswered_.empty()) {
-    silence_.set(base::after(unanswered_.front(), session_timeout_ / 4));
+    silence_.set(base::after(unanswered_.front(), Heartbeats::silence(plan_.session, session_timeout_)));
   } else if (state_ == State::away && socket_.is_open()) {
     silence_.set(base::after(connecting_since_, patience_));
   } else {
@@ -289,14 +302,15 @@ void Connection::watch_for_silence() {
 }
 
 void Connection::break_off() {
-  if (state_ == State::away) patience_ = std::min(patience_ * 2, std::max(first_patience, plan_.session / 4));
+  // One that is silent says nothing of the others: they are all tried before anybody is given more time.
+  const bool all_silent = state_ == State::away && ++silent_ % count_servers() == 0;
+  if (all_silent) patience_ = std::min(patience_ * 2, std::max(first_patience, plan_.session / 4));
   if (socket_.is_open()) ::shutdown(socket_.native_handle(), SHUT_RDWR);
 }
 
 void Connection::beat() {
   if (state_ != State::up) return;
   heartbeat();
-  beat_.set(base::after(runtime_.now(), session_timeout_ / 6));
 }
 
 void Connection::pump_soon() {
@@ -347,11 +361,25 @@ void Connection::pump() {
   timer_.set(base::after(runtime_.now(), wait));
 }
 
+std::ptrdiff_t Connection::count_servers() const { return std::count(found_.begin(), found_.end(), ',') + 1; }
+
+// The client has them in an order of its own, and goes to the one behind the one that it is at.
+void Connection::begin_with(const std::string& server) {
+  std::vector<std::string> round;
+  for (std::ptrdiff_t i = 0; i < count_servers(); ++i) {
+    zoo_cycle_next_server(handle_);
+    round.push_back(current_server(handle_));
+  }
+  const auto found = std::find(round.begin(), round.end(), server);
+  if (found == round.end()) return;
+  for (auto before = round.begin(); before != found; ++before) zoo_cycle_next_server(handle_);
+}
+
 // When the client loses a server it goes on by one or by two: of two, to the same one again. So we go round, once for sure,
 // until it is at the lost one: the next one is behind that.
 void Connection::take_turns() {
   const std::string lost = std::exchange(server_, {});
-  const auto servers = std::count(found_.begin(), found_.end(), ',') + 1;
+  const std::ptrdiff_t servers = count_servers();
   if (lost.empty() || servers == 1) return;
   for (std::ptrdiff_t i = 1; i <= 2 * servers; ++i) {
     zoo_cycle_next_server(handle_);
@@ -441,16 +469,18 @@ void Connection::came_up() {
   // It may end sooner than we have told those who hold something in it.
   if (again && agreed < session_timeout_) return end(Error{Errc::lost, "the servers have shortened the session"});
   session_timeout_ = agreed;
+  const Duration gap = Heartbeats::gap(plan_.session, agreed);
   if (again) {
-    heartbeats_->attached(connecting_since_);
+    heartbeats_->attached(connecting_since_, gap);
   } else {
-    heartbeats_.emplace(session_timeout_, connecting_since_);
+    heartbeats_.emplace(gap, connecting_since_);
   }
   state_ = State::up;
   why_ = {};
   patience_ = first_patience;
+  silent_ = 0;
   ++links_;
-  beat_.set(base::after(runtime_.now(), again ? Duration::zero() : session_timeout_ / 6));
+  beat_.set(base::after(runtime_.now(), again ? Duration::zero() : between_beats()));
   watch_for_silence();
   changed_.notify();
 }
@@ -459,6 +489,7 @@ void Connection::went_away(const std::string& why) {
   const bool was_up = std::exchange(state_, State::away) == State::up;
   why_ = Error{Errc::store_unavailable, why};
   beat_.cancel();
+  last_beat_ = {};
   unanswered_.clear();
   watch_for_silence();
   changed_.notify();
@@ -545,7 +576,8 @@ void Connection::let_go_of_handle() {
 awaitable<void> Connection::close_elsewhere([[maybe_unused]] std::shared_ptr<Connection> self,
                                             std::shared_ptr<Closing> closing) {
   const std::function<void()> close = [closing] { closing->now(); };
-  co_await runtime_.offload(close);
+  const std::string lane = "zookeeper " + plan_.servers.front().to_string();
+  co_await base::offload_when_possible(runtime_, lane, close);  // here it would block everybody
   closed_ = true;
   changed_.notify();
 }
@@ -606,7 +638,8 @@ void Connection::on_multi(int code, const void* context) {
     Answer part;
     part.code = call->results[i].err;
     part.stat = call->stats[i];
-    if (code == ZOK && call->parts[i].what == Part::What::create) part.path = call->paths[i].data();
+    const std::string& room = call->paths[i];  // longer than the path in it
+    if (code == ZOK && call->parts[i].what == Part::What::create) part.path = room.substr(0, room.find('\0'));
     answer.parts.push_back(std::move(part));
   }
   Call::answer(context, std::move(answer));

@@ -104,7 +104,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Plan {
     std::vector<net::Address> servers = {};
-    Duration session = {};  ///< how long the servers wait for a sign of life; they may change it
+    std::string first = {};  ///< which of them is tried first, as server() has told; empty: any
+    Duration session = {};   ///< how long the servers wait for a sign of life; they may change it
     std::function<void(const Event&)> hear = {};
     std::function<void(const std::string& why)> away = {};
     std::function<void()> over = {};
@@ -129,6 +130,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::int64_t session_id() const;
   /// What the servers have agreed to.
   Duration session_timeout() const { return session_timeout_; }
+  /// To which of the servers it is connected, or was last.
+  const std::string& server() const { return server_; }
   /// How often it was connected.
   std::uint64_t links() const { return links_; }
 
@@ -142,6 +145,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   SharedRequest multi(const std::vector<Part>& parts);
   /// Asks for an answer that only a leader can give, with most servers behind it. What is read later is no older.
   SharedRequest heartbeat();
+  /// The one that was sent last, for whoever does not need a new one. They are sent by themselves.
+  SharedRequest last_heartbeat();
 
   /// From when the servers' patience counts, at the least.
   base::Time counts_from() const { return heartbeats_->counts_from(); }
@@ -156,6 +161,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void notice_a_silent_end();
   void pump_soon();
   void pump();
+  std::ptrdiff_t count_servers() const;
+  void begin_with(const std::string& server);
   void take_turns();
   Duration next_pause();
   void process(int events);
@@ -167,6 +174,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void went_away(const std::string& why);
   void end(Error why);
   void beat();
+  Duration between_beats() const { return session_timeout_ / Heartbeats::per_session; }
   void watch_for_silence();
   void break_off();
   void find_servers_anew();
@@ -200,13 +208,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Timer silence_;
   base::Gathering changed_;
   std::optional<Heartbeats> heartbeats_;
-  std::deque<base::Time> unanswered_;  // heartbeats, by when they were sent
+  std::deque<base::Time> unanswered_;               // heartbeats, by when they were sent
+  std::pair<SharedRequest, base::Time> last_beat_;  // and when it was sent; none: on this connection
   base::Time connecting_since_ = {};
   base::Time looked_up_ = {};
   Duration session_timeout_ = {};
   Duration pause_ = {};  // between two rounds of attempts to connect
   static constexpr Duration first_patience = std::chrono::seconds(1);
   Duration patience_ = first_patience;  // with a server that takes a connection and says nothing
+  std::ptrdiff_t silent_ = 0;           // such servers, since the last one that was not
   std::uint64_t links_ = 0;
   std::uint64_t registration_ = 0;  // of the socket
   bool reading_ = false;

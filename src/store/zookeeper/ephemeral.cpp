@@ -45,6 +45,8 @@ awaitable<Result<ClaimState>> Ephemeral::claim(Claim claim, Deadline deadline) {
   for (int i = 0; i < attempts; ++i) {
     if (entry->gone) co_return entry->taken_away();
     if (!entry->node.empty()) co_return co_await grant(entry, deadline);
+    const std::size_t paths = path_of(claim.key).size() + ticket_of(claim.key, claim.id).size();
+    if (auto room = entry->count_paths(paths + 2 * around_a_path); !room) co_return room.error();
     entry->creating = entry->connection().multi(taking(*entry));
     const SharedRequest asked = entry->creating;
     if (Result<void> settled = co_await settle_creation(entry, deadline); !settled) co_return settled.error();

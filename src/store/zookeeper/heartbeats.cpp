@@ -4,7 +4,8 @@
 
 namespace pawl::store::zookeeper {
 
-void Heartbeats::attached(base::Time begun) {
+void Heartbeats::attached(base::Time begun, Duration gap) {
+  gap_ = gap;
   connected_ = begun;
   open_.clear();  // of the last connection, and older
 }

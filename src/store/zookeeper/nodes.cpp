@@ -3,14 +3,17 @@
 #include "base/lock_name.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace pawl::store::zookeeper {
 
 namespace {
 
 constexpr std::size_t longest_name = 1024;
-constexpr std::size_t most_at_once = 1000;  // locks that are looked at in one go
+constexpr std::size_t many_parts = 10;  // of a transaction
 /// A hold that is over sooner than this is not worth a watch of its node.
 constexpr Duration short_hold = std::chrono::milliseconds(1);
 
@@ -26,6 +29,25 @@ std::string kind_name(Kind kind) {
 
 }  // namespace
 
+namespace {
+
+awaitable<Result<void>> find_missing(Connection& connection, const std::vector<Part>& parts,
+                                     std::set<std::string>& missing, Deadline deadline) {
+  for (std::size_t begin = 0; begin < parts.size(); begin += most_requests) {
+    const std::size_t end = std::min(begin + most_requests, parts.size());
+    std::vector<SharedRequest> asked;
+    for (std::size_t i = begin; i < end; ++i) asked.push_back(connection.exists(parts[i].path));
+    for (std::size_t i = begin; i < end; ++i) {
+      const Answer answer = co_await asked[i - begin]->wait(deadline);
+      if (answer.code == ZNONODE) missing.insert(parts[i].path);
+      if (!answer.ok() && answer.code != ZNONODE) co_return read_error_of(answer.code, connection);
+    }
+  }
+  co_return Result<void>();
+}
+
+}  // namespace
+
 awaitable<Result<bool>> change_what_is_there(Connection& connection, std::vector<Part> parts, std::string own,
                                              std::string only_with, Deadline deadline) {
   bool own_was_there = true;
@@ -37,14 +59,33 @@ awaitable<Result<bool>> change_what_is_there(Connection& connection, std::vector
     if (answer.code != ZNONODE) co_return error_of(answer.code, connection);
     std::size_t missing = 0;
     while (missing + 1 < parts.size() && answer.parts[missing].code != ZNONODE) ++missing;
-    const std::string gone = parts[missing].path;
-    if (gone == own || gone == only_with) own_was_there = false;
-    std::erase_if(parts,
-                  [&](const Part& part) { return part.path == gone || (gone == only_with && part.path == own); });
+    std::set<std::string> gone{parts[missing].path};
+    // An answer names the first one only: of many it is sooner known by asking for each.
+    if (parts.size() > many_parts) {
+      Result<void> known = co_await find_missing(connection, parts, gone, deadline);
+      if (!known) co_return known.error();
+    }
+    if (gone.contains(own) || gone.contains(only_with)) own_was_there = false;
+    std::erase_if(parts, [&](const Part& part) {
+      return gone.contains(part.path) || (gone.contains(only_with) && part.path == own);
+    });
     // Who is not there any more has nothing to say.
     if (!own_was_there) std::erase_if(parts, [](const Part& part) { return part.what == Part::What::set; });
   }
   co_return own_was_there;
+}
+
+Result<void> Entry::count_paths(std::size_t bytes) {
+  const std::size_t others = session->path_bytes - path_bytes;
+  if (others + bytes > most_path_bytes) {
+    return Error{Errc::overloaded,
+                 fmt::format("the locks of this session have node paths of {} bytes together, and {} more are over the "
+                             "limit of {}: hold fewer at a time, use shorter names, or use several clients",
+                             others, bytes, most_path_bytes)};
+  }
+  session->path_bytes = others + bytes;
+  path_bytes = bytes;
+  return {};
 }
 
 Error Entry::taken_away() {
@@ -227,7 +268,7 @@ Record Nodes::record_of(const Entry& entry) const {
 }
 
 awaitable<Result<ClaimState>> Nodes::grant(SharedEntry entry, Deadline deadline) {
-  Result<std::uint64_t> epoch = co_await entry->session->link->epoch(deadline);
+  Result<std::uint64_t> epoch = co_await server_->epoch_of(entry->session->link, deadline);
   if (!epoch) co_return epoch.error();
   if (entry->connection().over()) co_return Error{Errc::lost, "the session has ended"};
   if (entry->gone) co_return entry->taken_away();
@@ -298,22 +339,29 @@ awaitable<Result<void>> Nodes::relabel(Claim claim, Deadline deadline) {
 
 awaitable<Result<std::vector<Nodes::Seen>>> Nodes::read(SharedLink link, std::vector<std::string> paths,
                                                         Deadline deadline) {
-  std::vector<SharedRequest> asked;
-  asked.reserve(paths.size());
-  for (const std::string& path : paths) asked.push_back(link->connection->get(path));
   std::vector<Seen> all;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    const Answer answer = co_await asked[i]->wait(deadline);
-    if (answer.code == ZNONODE) continue;
-    if (!answer.ok()) co_return read_error_of(answer.code, *link->connection);
-    Seen seen;
-    seen.path = paths[i];
-    seen.record = Record::parse(answer.data);
-    seen.stat = answer.stat;
-    if (seen.record) seen.mode = seen.record->mode;
-    all.push_back(std::move(seen));
+  for (std::size_t begin = 0; begin < paths.size(); begin += most_requests) {
+    const std::size_t end = std::min(begin + most_requests, paths.size());
+    std::vector<SharedRequest> asked;
+    for (std::size_t i = begin; i < end; ++i) asked.push_back(link->connection->get(paths[i]));
+    for (std::size_t i = begin; i < end; ++i) {
+      const Answer answer = co_await asked[i - begin]->wait(deadline);
+      if (answer.code == ZNONODE) continue;
+      if (!answer.ok()) co_return read_error_of(answer.code, *link->connection);
+      all.push_back(seen_as(paths[i], answer));
+    }
   }
   co_return all;
+}
+
+Nodes::Seen Nodes::seen_as(const std::string& path, const Answer& answer) {
+  Seen seen;
+  seen.path = path;
+  seen.record = Record::parse(answer.data);
+  seen.stat = answer.stat;
+  if (seen.record) seen.mode = seen.record->mode;
+  if (seen.record) seen.slots = seen.record->slots;
+  return seen;
 }
 
 Owner Nodes::owner_of(const Seen& seen) {
@@ -345,7 +393,7 @@ ClaimView Nodes::view_of(const Seen& seen, std::uint64_t epoch) const {
   view.release_requested = record.release_requested;
   view.value = record.value;
   view.permits = record.permits.wanted;
-  if (seen.holds) view.slots = record.slots;
+  if (seen.holds) view.slots = seen.slots;
   return view;
 }
 
@@ -357,7 +405,7 @@ awaitable<Result<Nodes::SeenLock>> Nodes::see(SharedLink link, LockKey key, Dead
 }
 
 awaitable<Result<std::vector<LockView>>> Nodes::views(SharedLink link, std::vector<LockKey> keys, Deadline deadline) {
-  Result<std::uint64_t> epoch = co_await link->epoch(deadline);
+  Result<std::uint64_t> epoch = co_await server_->epoch_of(link, deadline);
   if (!epoch) co_return epoch.error();
   Result<std::vector<SeenLock>> locks = co_await see_all(link, keys, deadline);
   if (!locks) co_return locks.error();
@@ -431,8 +479,8 @@ awaitable<Result<std::vector<LockView>>> Nodes::list(std::string prefix, Deadlin
     if (!link) co_return link.error();
     Result<std::vector<LockKey>> keys = co_await keys_of(*link, kind, prefix, deadline);
     if (!keys) co_return keys.error();
-    for (std::size_t begin = 0; begin < keys->size(); begin += most_at_once) {
-      const std::size_t end = std::min(begin + most_at_once, keys->size());
+    for (std::size_t begin = 0; begin < keys->size(); begin += most_requests) {
+      const std::size_t end = std::min(begin + most_requests, keys->size());
       std::vector<LockKey> some(keys->begin() + static_cast<std::ptrdiff_t>(begin),
                                 keys->begin() + static_cast<std::ptrdiff_t>(end));
       Result<std::vector<LockView>> found = co_await views(*link, std::move(some), deadline);

@@ -17,6 +17,9 @@ namespace pawl::store::zookeeper {
 /// A claim of this client, and its node. What it says of the servers is as old as the last answer or event.
 struct Entry final : Hearer, std::enable_shared_from_this<Entry> {
   Entry(const Claim& of, std::shared_ptr<Session> in) : claim(of), session(std::move(in)) {}
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+  ~Entry() { session->path_bytes -= path_bytes; }
 
   Claim claim;
   const std::shared_ptr<Session> session;
@@ -54,6 +57,7 @@ struct Entry final : Hearer, std::enable_shared_from_this<Entry> {
   int looks = 0;                   ///< at the queue, since we were asked last
   Notes notes = {};                ///< as the folder has them while we hold the lock
   std::unique_ptr<base::Timer> watch_later = {};
+  std::size_t path_bytes = 0;  ///< of all its nodes, at the most; counted in its session
 
   Connection& connection() const { return session->connection(); }
   /// What people and watches find of it.
@@ -72,6 +76,8 @@ struct Entry final : Hearer, std::enable_shared_from_this<Entry> {
   bool is_own(const std::optional<Record>& record, const Stat& stat) const {
     return record && record->id == claim.id && stat.ephemeralOwner == connection().session_id();
   }
+  /// Counts the nodes that it is about to make, until it is gone. Once is enough. Errors: overloaded.
+  Result<void> count_paths(std::size_t bytes);
   /// Somebody else has taken the node away: what its owner is told.
   Error taken_away();
 
@@ -102,6 +108,7 @@ class Nodes : public Scheme {
     std::string path;
     std::optional<Record> record;        ///< none: of another library
     std::vector<std::string> more = {};  ///< other nodes of the same claim
+    Slots slots = {};                    ///< of all its nodes; the record has those of this node
     std::string only_with = {};          ///< the path may be somebody else's by now, unless this is still there
     Stat stat = {};
     bool holds = false;
@@ -141,6 +148,7 @@ class Nodes : public Scheme {
   Record record_of(const Entry& entry) const;
   awaitable<Result<ClaimState>> grant(SharedEntry entry, Deadline deadline);
   /// The data of these nodes; those that are gone by now are left out.
+  static Seen seen_as(const std::string& path, const Answer& answer);
   static awaitable<Result<std::vector<Seen>>> read(SharedLink link, std::vector<std::string> paths, Deadline deadline);
 
   static Owner owner_of(const Seen& seen);
@@ -164,8 +172,11 @@ class Nodes : public Scheme {
 /// Who waits looks again after this at the latest, should news have got lost.
 constexpr Duration at_the_latest = std::chrono::seconds(5);
 constexpr Duration soon = std::chrono::milliseconds(1);
-constexpr int attempts = 5;     ///< at something that others may undo meanwhile
-constexpr int most_looks = 16;  ///< at a queue that changes while we look
+constexpr std::size_t most_requests = 250;  ///< under way at a time, of one that reads many nodes
+constexpr int attempts = 5;                 ///< at something that others may undo meanwhile
+constexpr std::size_t numbering = 10;       ///< digits that the servers put behind the name of a numbered node
+constexpr std::size_t around_a_path = 4;    ///< its length, where the servers write it down
+constexpr int most_looks = 16;              ///< at a queue that changes while we look
 
 /// Makes these changes, without those of nodes that are not there any more. Was `own` still there? Where `only_with` is
 /// missing, it is somebody else's.

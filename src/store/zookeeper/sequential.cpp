@@ -14,6 +14,10 @@ namespace {
 constexpr std::size_t few = 2;              // before us: sooner watched one by one than listed again
 constexpr std::size_t most_crowded = 1000;  // queues that are remembered as such
 
+std::size_t leases_path_bytes(const std::string& folder) {
+  return child_of(folder, "lease-").size() + numbering + around_a_path;
+}
+
 Error used_up() {
   return {
       Errc::store_unavailable,
@@ -72,6 +76,9 @@ awaitable<Result<ClaimState>> Sequential::claim(Claim claim, Deadline deadline) 
     if (Result<void> counts = co_await check_number(entry, deadline); !counts) co_return counts.error();
     co_return co_await stand(entry, deadline);
   }
+  if (claim.key.kind == Kind::permits) {
+    if (auto fits = check_fits(*entry); !fits) co_return fits.error();
+  }
   if (!claim.may_queue) {
     Result<std::optional<Waiting>> waiting = co_await busy(entry, deadline);
     if (!waiting) co_return waiting.error();
@@ -81,7 +88,17 @@ awaitable<Result<ClaimState>> Sequential::claim(Claim claim, Deadline deadline) 
     if (!of) co_return of.error();
     if (auto sound = check_sound(claim, *of); !sound) co_return sound.error();
   }
+  if (auto room = entry->count_paths(path_bytes_of(claim)); !room) co_return room.error();
   co_return co_await join(entry, deadline);
+}
+
+/// Its place in the queue, its ticket, its permits.
+std::size_t Sequential::path_bytes_of(const Claim& claim) const {
+  const std::string name = stem(server_->config().dialect, claim.key.kind, claim.mode, claim.id);
+  std::size_t bytes = child_of(queue_of(claim.key), name).size() + numbering + around_a_path;
+  if (has_tickets(claim.key.kind)) bytes += ticket_of(claim.id).size() + around_a_path;
+  if (claim.key.kind == Kind::permits) bytes += claim.permits.wanted * leases_path_bytes(leases_of(claim.key));
+  return bytes;
 }
 
 /// An answer may have been lost, or may still be on its way.
@@ -125,13 +142,15 @@ awaitable<Result<bool>> Sequential::find_own_node(SharedEntry entry, Deadline de
     if (names.code == ZNONODE) continue;
     if (!names.ok()) co_return read_error_of(names.code, connection);
     std::vector<std::string> paths = children_of(folder, names.children);
+    std::sort(paths.begin(), paths.end());
     Result<std::vector<Seen>> nodes = co_await read(link, std::move(paths), deadline);
     if (!nodes) co_return nodes.error();
     for (const Seen& seen : *nodes) {
       if (!entry->is_own(seen.record, seen.stat)) continue;
       if (folder != queue_of(key)) {
+        if (leases.empty()) entry->slots.clear();
         leases.push_back(seen.path);
-        entry->slots = seen.record->slots;
+        entry->slots.insert(entry->slots.end(), seen.record->slots.begin(), seen.record->slots.end());
         entry->czxid = seen.stat.czxid;
         entry->node = leases.front();
         entry->links = connection.links();
@@ -361,7 +380,10 @@ awaitable<Result<Answer>> Sequential::watch_last(SharedEntry entry, Deadline dea
 
 /// First watch it; that also tells whether it is there.
 awaitable<Result<ClaimState>> Sequential::wait_for_last(SharedEntry entry, Deadline deadline) {
-  if (!entry->claim.may_queue) co_return co_await not_yet(entry, at_the_latest, deadline);
+  if (!entry->claim.may_queue) {
+    const Waiting behind_others{at_the_latest};
+    co_return co_await not_yet(entry, behind_others, deadline);
+  }
   Connection& connection = entry->connection();
   SharedRequest own;
   if (!entry->watched) {
@@ -389,11 +411,11 @@ awaitable<Result<ClaimState>> Sequential::wait_for_last(SharedEntry entry, Deadl
   co_return Waiting{at_the_latest};
 }
 
-awaitable<Result<ClaimState>> Sequential::not_yet(SharedEntry entry, Duration look_again_in, Deadline deadline) {
-  if (entry->claim.may_queue) co_return Waiting{look_again_in};
+awaitable<Result<ClaimState>> Sequential::not_yet(SharedEntry entry, Waiting waiting, Deadline deadline) {
+  if (entry->claim.may_queue) co_return waiting;
   Result<Withdrawn> left = co_await leave(entry, Ending::clean, deadline);
   if (!left) co_return left.error();
-  co_return Waiting{look_again_in};
+  co_return waiting;
 }
 
 awaitable<Result<Withdrawn>> Sequential::withdraw(Claim claim, Withdrawal how, Deadline deadline) {

@@ -35,6 +35,7 @@ class Sequential final : public Nodes {
   awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
   awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) override;
   awaitable<Result<Succession>> succession(LockKey key, Token after, Deadline deadline) override;
+  bool waits_for(Kind ours, Kind other, Mode mode) const override;
 
  private:
   /// A holder that failed, and its lock-delay.
@@ -48,7 +49,8 @@ class Sequential final : public Nodes {
   struct Room {
     std::set<std::uint32_t> slots;  ///< that nobody has
     std::size_t used = 0;           ///< permits, also those of other libraries, which have no slots
-    std::vector<Part> over = {};    ///< lays the ghosts whose time is over
+    std::size_t in_lock_delay = 0;  ///< of these
+    Ghosts over = {};               ///< their time is over
     Duration changes_in = {};       ///< at the latest
     bool suffices(const Claim::Permits& permits) const {
       return used + permits.wanted <= permits.of && slots.size() >= permits.wanted;
@@ -82,14 +84,18 @@ class Sequential final : public Nodes {
   awaitable<Result<ClaimState>> first_in_line(SharedEntry entry, Answer folder, Deadline deadline);
   awaitable<Result<Answer>> watch_leases(SharedEntry entry, Deadline deadline);
   Result<Room> room_for(const Claim& claim, const std::vector<Seen>& taken, const Ghosts& ghosts) const;
+  Result<void> check_fits(const Entry& entry) const;
+  std::size_t path_bytes_of(const Claim& claim) const;
   awaitable<Result<ClaimState>> first_for_permits(SharedEntry entry, Deadline deadline);
+  awaitable<Result<ClaimState>> wait_for_permits(SharedEntry entry, Waiting waiting, Deadline deadline);
   awaitable<Result<ClaimState>> take_permits(SharedEntry entry, Room room, Deadline deadline);
   awaitable<Result<ClaimState>> permits_taken(SharedEntry entry, Deadline deadline);
   awaitable<Result<void>> enter_reign(SharedEntry entry, Deadline deadline);
   awaitable<Result<ClaimState>> take(SharedEntry entry, Answer folder, Ghosts ghosts, Deadline deadline);
-  awaitable<Result<ClaimState>> not_yet(SharedEntry entry, Duration look_again_in, Deadline deadline);
+  awaitable<Result<ClaimState>> not_yet(SharedEntry entry, Waiting waiting, Deadline deadline);
   awaitable<Result<Ghosts>> ghosts(SharedLink link, LockKey key, std::vector<Seen> alive, Deadline deadline);
   void remember(const Ghosts& in_our_way);
+  static awaitable<Result<Ghosts>> sweep(SharedLink link, Ghosts over, Deadline deadline);
   awaitable<Result<void>> recognize_all(SharedEntry entry, Deadline deadline);
   awaitable<Result<Withdrawn>> leave(SharedEntry entry, Ending ending, Deadline deadline);
   awaitable<Result<void>> become_reader(SharedEntry entry, Deadline deadline);
@@ -101,6 +107,9 @@ class Sequential final : public Nodes {
   awaitable<Result<std::vector<Duration>>> shut_for(SharedLink link, std::vector<LockKey> keys,
                                                     std::vector<SeenLock> nodes, Deadline deadline) override;
   std::vector<Kind> kinds() const override { return {Kind::mutex, Kind::rw, Kind::permits, Kind::election}; }
+
+  /// Ghosts that are laid in one transaction.
+  static constexpr std::size_t most_swept = 50;
 
   /// Those in whose queue everybody waits for the one before it, and holds alone.
   static bool has_tickets(Kind kind) { return kind == Kind::mutex || kind == Kind::election; }

@@ -42,6 +42,19 @@ void Sequential::remember(const Ghosts& in_our_way) {
   for (const Ghost& ghost : in_our_way) ghosts_seen_.try_emplace(ghost.path, now);
 }
 
+/// Removes those whose time is over, until few enough are left to go together with a grant.
+awaitable<Result<Sequential::Ghosts>> Sequential::sweep(SharedLink link, Ghosts over, Deadline deadline) {
+  while (over.size() > most_swept) {
+    std::vector<Part> parts;
+    for (std::size_t i = over.size() - most_swept; i < over.size(); ++i) parts.push_back(removing(over[i].path));
+    const std::string none;
+    Result<bool> removed = co_await change_what_is_there(*link->connection, std::move(parts), none, none, deadline);
+    if (!removed) co_return removed.error();
+    over.resize(over.size() - most_swept);
+  }
+  co_return over;
+}
+
 /// Nobody is before us: the lock is ours, unless a holder has failed.
 awaitable<Result<ClaimState>> Sequential::first_in_line(SharedEntry entry, Answer folder, Deadline deadline) {
   if (entry->claim.key.kind == Kind::permits) co_return co_await first_for_permits(entry, deadline);
@@ -73,7 +86,9 @@ awaitable<Result<ClaimState>> Sequential::first_in_line(SharedEntry entry, Answe
   if (longest > Duration::zero()) {
     entry->before.clear();
     entry->waited = true;
-    co_return co_await not_yet(entry, longest, deadline);
+    Waiting waiting{longest};
+    waiting.shut_for = longest;
+    co_return co_await not_yet(entry, waiting, deadline);
   }
   if (ghosts->empty() && !notes.foreign && (!shared || folder.data.empty())) {
     notes.delayed = false;
@@ -86,7 +101,7 @@ awaitable<Result<ClaimState>> Sequential::first_in_line(SharedEntry entry, Answe
 
 /// Who is elected, or was before.
 awaitable<Result<void>> Sequential::enter_reign(SharedEntry entry, Deadline deadline) {
-  Result<std::uint64_t> epoch = co_await entry->session->link->epoch(deadline);
+  Result<std::uint64_t> epoch = co_await server_->epoch_of(entry->session->link, deadline);
   if (!epoch) co_return epoch.error();
   std::vector<Notes::Reign>& reigns = entry->notes.reigns;
   Notes::Reign reign;
@@ -108,6 +123,9 @@ awaitable<Result<ClaimState>> Sequential::take(SharedEntry entry, Answer folder,
   Connection& connection = entry->connection();
   const bool delays = entry->claim.lock_delay > Duration::zero();
   const bool leads = key.kind == Kind::election;
+  Result<Ghosts> few_left = co_await sweep(entry->session->link, std::move(ghosts), deadline);
+  if (!few_left) co_return few_left.error();
+  ghosts = std::move(*few_left);
   bool guarded = !delays;  // for certain
   entry->guarded = entry->guarded || delays;
   for (int i = 0; i < attempts; ++i) {
@@ -150,158 +168,6 @@ awaitable<Result<ClaimState>> Sequential::take(SharedEntry entry, Answer folder,
     if (delayed && ++entry->looks <= most_looks) co_return co_await first_in_line(entry, std::move(folder), deadline);
   }
   co_return Error{Errc::store_unavailable, "the folder of this lock is changed all the time"};
-}
-
-/// How many permits there are, for those who hold some or wait.
-awaitable<Result<std::optional<std::uint32_t>>> Sequential::agreed(SharedLink link, LockKey key, Deadline deadline) {
-  const std::vector<std::string> folders{leases_of(key), queue_of(key)};
-  for (const std::string& folder : folders) {
-    const Answer names = co_await link->connection->children(folder)->wait(deadline);
-    if (names.code == ZNONODE) continue;
-    if (!names.ok()) co_return read_error_of(names.code, *link->connection);
-    for (const std::string& name : names.children) {
-      const Answer node = co_await link->connection->get(child_of(folder, name))->wait(deadline);
-      if (!node.ok() && node.code != ZNONODE) co_return read_error_of(node.code, *link->connection);
-      const std::optional<Record> record = Record::parse(node.data);
-      if (record && record->permits.of != 0) co_return std::optional<std::uint32_t>(record->permits.of);
-    }
-  }
-  co_return std::optional<std::uint32_t>();
-}
-
-awaitable<Result<std::optional<Waiting>>> Sequential::permits_busy(SharedEntry entry, Deadline deadline) {
-  const Claim& claim = entry->claim;
-  Result<std::vector<Seen>> nodes = co_await see(entry->session->link, claim.key, deadline);
-  if (!nodes) co_return nodes.error();
-  bool waits = false;
-  std::uint32_t taken = claim.permits.wanted;
-  Waiting waiting{at_the_latest};
-  for (const Seen& seen : *nodes) {
-    const bool ours = seen.record && seen.record->permits.of != 0;
-    if (ours) {
-      if (auto sound = check_sound(claim, seen.record->permits.of); !sound) co_return sound.error();
-    }
-    waits = waits || !seen.holds;
-    if (!seen.holds) continue;
-    taken += ours ? seen.record->permits.wanted : 1;
-    if (!waiting.holder) waiting.holder = owner_of(seen);
-  }
-  waits = waits || taken > claim.permits.of;
-  if (!waits) co_return std::optional<Waiting>();
-  co_return std::optional<Waiting>(std::move(waiting));
-}
-
-awaitable<Result<Answer>> Sequential::watch_leases(SharedEntry entry, Deadline deadline) {
-  const SharedLink link = entry->session->link;
-  const std::string leases = leases_of(entry->claim.key);
-  entry->watch_for(leases);
-  entry->news = false;
-  Answer names = co_await link->connection->children(leases, Watch::yes)->wait(deadline);
-  if (names.code == ZNONODE) {
-    Result<void> made = co_await link->make(leases, folder_mode(), deadline);
-    if (!made) co_return made.error();
-    names = co_await link->connection->children(leases, Watch::yes)->wait(deadline);
-  }
-  if (!names.ok()) co_return read_error_of(names.code, *link->connection);
-  co_return names;
-}
-
-/// Errors: those who hold some mean another number of permits.
-Result<Sequential::Room> Sequential::room_for(const Claim& claim, const std::vector<Seen>& taken,
-                                              const Ghosts& ghosts) const {
-  Room room;
-  for (std::uint32_t slot = 0; slot < claim.permits.of; ++slot) room.slots.insert(slot);
-  for (const Seen& seen : taken) {
-    ++room.used;
-    if (!seen.record) continue;
-    if (auto sound = check_sound(claim, seen.record->permits.of); !sound) return sound.error();
-    for (const std::uint32_t slot : seen.record->slots) room.slots.erase(slot);
-  }
-  const base::Time now = server_->runtime().now();
-  room.changes_in = at_the_latest;
-  for (const Ghost& ghost : ghosts) {
-    if (ghost.until <= now) {
-      room.over.push_back(removing(ghost.path));
-      continue;
-    }
-    room.used += ghost.record.slots.size();
-    room.changes_in = std::min(room.changes_in, ghost.until - now);
-    for (const std::uint32_t slot : ghost.record.slots) room.slots.erase(slot);
-  }
-  return room;
-}
-
-/// As SemaphoreV2: who is first in `locks` takes its leases as soon as there are enough, and leaves.
-awaitable<Result<ClaimState>> Sequential::first_for_permits(SharedEntry entry, Deadline deadline) {
-  const Claim& claim = entry->claim;
-  const SharedLink link = entry->session->link;
-  Result<Answer> names = co_await watch_leases(entry, deadline);
-  if (!names) co_return names.error();
-  std::vector<std::string> paths = children_of(leases_of(claim.key), names->children);
-  Result<std::vector<Seen>> taken = co_await read(link, std::move(paths), deadline);
-  if (!taken) co_return taken.error();
-  Result<Ghosts> ghosts = co_await this->ghosts(link, claim.key, *taken, deadline);
-  if (!ghosts) co_return ghosts.error();
-  Result<Room> room = room_for(claim, *taken, *ghosts);
-  if (!room) {
-    Result<Withdrawn> left = co_await leave(entry, Ending::clean, deadline);
-    co_return left ? room.error() : left.error();
-  }
-  remember(*ghosts);
-  if (room->suffices(claim.permits)) {
-    co_return co_await take_permits(entry, std::move(*room), deadline);
-  }
-  entry->before.clear();
-  entry->waited = true;
-  co_return co_await not_yet(entry, room->changes_in, deadline);
-}
-
-awaitable<Result<ClaimState>> Sequential::take_permits(SharedEntry entry, Room room, Deadline deadline) {
-  const Claim& claim = entry->claim;
-  const SharedLink link = entry->session->link;
-  Connection& connection = *link->connection;
-  entry->slots.assign(room.slots.begin(), std::next(room.slots.begin(), claim.permits.wanted));
-  entry->text = record_of(*entry).to_text();
-  std::vector<Part> parts = std::move(room.over);
-  const std::size_t laid = parts.size();
-  for (std::uint32_t i = 0; i < claim.permits.wanted; ++i) {
-    parts.push_back(making(leases_of(claim.key) + "/lease-", entry->text, ZOO_EPHEMERAL | ZOO_SEQUENCE));
-  }
-  parts.push_back(removing(entry->node));
-  if (claim.lock_delay > Duration::zero()) {
-    Result<void> delays = co_await link->make(delays_of(claim.key), ZOO_CONTAINER, deadline);
-    if (!delays) co_return delays.error();
-    parts.push_back(making(guard_of(claim), entry->text, ZOO_PERSISTENT));
-    entry->guarded = true;
-  }
-  entry->leaving = true;
-  const Answer written = co_await connection.multi(parts)->wait(deadline);
-  entry->leaving = false;
-  if (!written.ok()) {
-    entry->slots.clear();
-    const Error error = error_of(written.code, connection);
-    if (error.code == Errc::outcome_unknown) look_for_it(*entry);
-    if (written.code == ZNONODE) co_return co_await look_at_queue(entry, deadline);
-    co_return error;
-  }
-  for (std::size_t i = 0; i < claim.permits.wanted; ++i) entry->leases.push_back(written.parts[laid + i].path);
-  link->listen_no_more(entry->node, entry.get());
-  entry->node = entry->leases.front();
-  entry->watched = false;
-  entry->czxid = 0;
-  entry->links = connection.links();
-  co_return co_await permits_taken(entry, deadline);
-}
-
-/// The token is the leases' own: that of the place in the queue is older.
-awaitable<Result<ClaimState>> Sequential::permits_taken(SharedEntry entry, Deadline deadline) {
-  if (entry->czxid == 0) {
-    const Answer first = co_await entry->connection().exists(entry->node)->wait(deadline);
-    if (first.code == ZNONODE) co_return entry->taken_away();
-    if (!first.ok()) co_return read_error_of(first.code, entry->connection());
-    entry->czxid = first.stat.czxid;
-  }
-  co_return co_await grant(entry, deadline);
 }
 
 }  // namespace pawl::store::zookeeper

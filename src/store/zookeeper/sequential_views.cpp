@@ -10,6 +10,18 @@
 
 namespace pawl::store::zookeeper {
 
+namespace {
+
+/// Each node of a claim names one. (In the first release each named all of them.)
+void add_slots(Slots& all, const Slots& more) {
+  for (const std::uint32_t slot : more) {
+    const auto at = std::lower_bound(all.begin(), all.end(), slot);
+    if (at == all.end() || *at != slot) all.insert(at, slot);
+  }
+}
+
+}  // namespace
+
 awaitable<Result<std::vector<Nodes::SeenLock>>> Sequential::see_all(SharedLink link, std::vector<LockKey> keys,
                                                                     Deadline deadline) {
   struct Folder {
@@ -67,6 +79,7 @@ void Sequential::add_to(SeenLock& lock, Seen seen, Kind kind, bool is_lease) con
       lock.push_back(std::move(seen));
     } else if (is_lease) {
       same->more.push_back(seen.path);
+      add_slots(same->slots, seen.slots);
     }
     return;  // one that has its leases and still stands in the queue was granted between the two lists
   }
@@ -76,6 +89,14 @@ void Sequential::add_to(SeenLock& lock, Seen seen, Kind kind, bool is_lease) con
   seen.holds = std::all_of(lock.begin(), lock.end(),
                            [&](const Seen& other) { return seen.mode == Mode::shared && other.mode == Mode::shared; });
   lock.push_back(std::move(seen));
+}
+
+/// With raw names all kinds but semaphores are in one folder, and a claim waits for the nodes whose names it knows.
+bool Sequential::waits_for(Kind ours, Kind other, Mode mode) const {
+  if (ours == other) return true;
+  if (!server_->config().raw_names || ours == Kind::permits || other == Kind::permits) return false;
+  const Dialect dialect = server_->config().dialect;
+  return place_of(dialect, ours, numbered(stem(dialect, other, mode, {}), 0)).has_value();
 }
 
 awaitable<Result<std::vector<Duration>>> Sequential::shut_for(SharedLink link, std::vector<LockKey> keys,

@@ -1,5 +1,6 @@
 #include "store/zookeeper/server.hpp"
 
+#include "fencing/epoch.hpp"
 #include "store/credentials.hpp"
 #include "store/zookeeper/record.hpp"
 
@@ -58,11 +59,12 @@ std::shared_ptr<Connection> make_connection(base::Runtime& runtime, Connection::
 
 }  // namespace
 
-Link::Link(base::Runtime& runtime, Connection::Plan plan, std::string epoch_path)
+Link::Link(base::Runtime& runtime, Connection::Plan plan, std::string epoch_path, std::uint64_t store_id)
     : connection(make_connection(
           runtime, std::move(plan), [this](const Event& event) { hear(event); }, [this] { over(); })),
       runtime_(runtime),
-      epoch_path_(std::move(epoch_path)) {}
+      epoch_path_(std::move(epoch_path)),
+      store_id_(store_id) {}
 
 void Link::hear(const Event& event) {
   if (event.path == epoch_path_) {
@@ -133,7 +135,9 @@ awaitable<Result<std::uint64_t>> Link::epoch(Deadline deadline) {
     if (known.code != ZNONODE) co_return read_error_of(known.code, *connection);
     Result<void> above = co_await make(parent_of(epoch_path_), ZOO_PERSISTENT, deadline);
     if (!above) co_return above.error();
-    const std::string first = epoch_text(runtime_.unix_milliseconds(), runtime_.random());
+    Result<std::uint64_t> next = fencing::next_epoch(last_epoch_, runtime_.unix_milliseconds());
+    if (!next) co_return next.error();
+    const std::string first = epoch_text(*next, store_id_ != 0 ? store_id_ : runtime_.random());
     const Answer made = co_await connection->create(epoch_path_, first, ZOO_PERSISTENT)->wait(deadline);
     if (!made.ok() && made.code != ZNODEEXISTS) co_return read_error_of(made.code, *connection);
   }
@@ -158,9 +162,23 @@ Server::~Server() {
   if (!runtime_.inert()) runtime_.send([rest] { *rest = {}; });
 }
 
+void Server::attach(Surroundings surroundings) {
+  config_.timeout = surroundings.timeout;
+  surroundings_ = std::move(surroundings);
+}
+
+/// Where others are silent, to try them again would take seconds.
+const std::string& Server::last_answered() {
+  if (bystander_ && bystander_->connection->is_up()) answered_ = bystander_->connection->server();
+  for (const auto& [id, session] : sessions_) {
+    if (session->connection().is_up()) answered_ = session->connection().server();
+  }
+  return answered_;
+}
+
 awaitable<Result<std::shared_ptr<Link>>> Server::dial(Duration session, Deadline deadline) {
   const auto self = shared_from_this();
-  CredentialSource source{config_.credentials, config_.password_file, surroundings_.credentials};
+  CredentialSource source{config_.credentials, config_.password_file, surroundings_.credentials, this};
   Result<std::optional<base::Credentials>> credentials = co_await find_credentials(runtime_, std::move(source));
   if (!credentials) co_return credentials.error();
   if (*credentials && (*credentials)->expose().user.find(':') != std::string_view::npos) {
@@ -168,18 +186,19 @@ awaitable<Result<std::shared_ptr<Link>>> Server::dial(Duration session, Deadline
   }
   Connection::Plan plan;
   plan.servers = config_.servers;
+  plan.first = last_answered();
   plan.session = session;
   plan.away = surroundings_.reconnecting;
-  const auto link = std::make_shared<Link>(runtime_, std::move(plan), path("/epoch"));
+  const auto link = std::make_shared<Link>(runtime_, std::move(plan), path("/epoch"), store_id_);
   const Deadline sooner = deadline.sooner(base::after(runtime_.now(), config_.timeout));
   Result<void> opened = co_await link->connection->open(*credentials, sooner);
   while (opened) {
     opened = co_await link->connection->ready(sooner);
     if (!opened) break;
     const std::uint64_t links = link->connection->links();
-    Result<std::uint64_t> epoch = co_await link->epoch(sooner);
+    Result<std::uint64_t> epoch = co_await epoch_of(link, sooner);
     if (epoch) {
-      store_id_ = link->store_id();
+      answered_ = link->connection->server();
       co_return link;
     }
     const bool lost_meanwhile = !link->connection->is_up() || link->connection->links() != links;
@@ -254,11 +273,11 @@ awaitable<Result<Renewal>> Server::renew(SessionId id, Deadline deadline) {
   session->end->set(base::after(runtime_.now(), connection.session_timeout()));
   Result<void> ready = co_await connection.ready(deadline);
   if (!ready) co_return ready.error();
-  const Answer alive = co_await connection.heartbeat()->wait(deadline);
+  const Answer alive = co_await connection.last_heartbeat()->wait(deadline);
   if (!alive.ok()) co_return read_error_of(alive.code, connection);
   Renewal renewal;
   renewal.changes = connection.links() - 1 + session->news;
-  renewal.counts_from = connection.counts_from() + (connection.session_timeout() - session->lease);
+  renewal.counts_from = connection.counts_from() + Heartbeats::beyond(session->lease, connection.session_timeout());
   co_return renewal;
 }
 
@@ -280,7 +299,14 @@ awaitable<Result<std::uint64_t>> Server::epoch(Deadline deadline) {
   const auto self = shared_from_this();
   Result<std::shared_ptr<Link>> link = co_await any(deadline);
   if (!link) co_return link.error();
-  co_return co_await (*link)->epoch(deadline);
+  co_return co_await epoch_of(std::move(*link), deadline);
+}
+
+awaitable<Result<std::uint64_t>> Server::epoch_of(std::shared_ptr<Link> link, Deadline deadline) {
+  const auto self = shared_from_this();
+  Result<std::uint64_t> epoch = co_await link->epoch(deadline);
+  if (epoch) store_id_ = link->store_id();
+  co_return epoch;
 }
 
 awaitable<Result<std::uint64_t>> Server::raise_epoch(Deadline deadline) {
@@ -289,14 +315,20 @@ awaitable<Result<std::uint64_t>> Server::raise_epoch(Deadline deadline) {
     Result<std::shared_ptr<Link>> link = co_await any(deadline);
     if (!link) co_return link.error();
     Connection& connection = *(*link)->connection;
+    // Where the node was deleted, this makes it again.
+    Result<std::uint64_t> current = co_await epoch_of(*link, deadline);
+    if (!current) co_return current;
     const Answer known = co_await connection.get(path("/epoch"))->wait(deadline);
+    if (known.code == ZNONODE) continue;
     if (!known.ok()) co_return read_error_of(known.code, connection);
-    const std::optional<Words> words = Words::parse(known.data);
+    std::optional<Words> words = Words::parse(known.data);
     if (!words) co_return Error{Errc::store_unavailable, path("/epoch") + " is not pawl's: it does not hold an epoch"};
-    const std::uint64_t next = std::max(words->number("epoch") + 1, runtime_.unix_milliseconds());
-    const std::string text = epoch_text(next, (*link)->store_id());
-    const Answer raised = co_await connection.set(path("/epoch"), text, known.stat.version)->wait(deadline);
-    if (raised.ok()) co_return next;
+    Result<std::uint64_t> next = fencing::next_epoch(words->number("epoch"), runtime_.unix_milliseconds());
+    if (!next) co_return next.error();
+    // The node's own store id stays: it may be newer than the one that this connection has read.
+    words->put("epoch", *next);
+    const Answer raised = co_await connection.set(path("/epoch"), words->to_text(), known.stat.version)->wait(deadline);
+    if (raised.ok()) co_return *next;
     if (raised.code != ZBADVERSION) co_return error_of(raised.code, connection);
   }
   co_return Error{Errc::store_unavailable, "the epoch changes all the time"};

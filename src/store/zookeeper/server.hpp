@@ -46,7 +46,8 @@ class Hearer {
 /// A connection, and what is known through it.
 class Link {
  public:
-  Link(base::Runtime& runtime, Connection::Plan plan, std::string epoch_path);
+  /// `store_id`: which store it was so far, if that is known. One that was emptied keeps it.
+  Link(base::Runtime& runtime, Connection::Plan plan, std::string epoch_path, std::uint64_t store_id);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link() { connection->close(); }
@@ -76,9 +77,14 @@ class Link {
   std::optional<std::uint64_t> epoch_;  // empty: it may be another by now
   std::uint64_t last_epoch_ = 0;
   std::uint64_t epoch_changes_ = 0;
-  std::uint64_t store_id_ = 0;
+  std::uint64_t store_id_;
   std::map<std::string, std::map<const Hearer*, std::weak_ptr<Hearer>>> hearers_;  // by path
 };
+
+/// The servers write the paths of all ephemeral nodes of a session into one transaction when it ends. What is larger than
+/// twice `jute.maxbuffer` (1,048,575 bytes) is written but cannot be read again: every server stops
+/// (ZOOKEEPER-4306). So a session has no more than this.
+constexpr std::size_t most_path_bytes = 1'800'000;
 
 /// A session of ours, which is one of the servers'.
 struct Session {
@@ -89,6 +95,7 @@ struct Session {
   std::unique_ptr<base::Timer> end = {};  ///< when nobody has renewed it
   std::uint64_t news = 0;                 ///< told to its claims
   std::set<ClaimId> refused = {};         ///< withdrawn while a request of theirs was still under way
+  std::size_t path_bytes = 0;             ///< of the ephemeral nodes of its claims, at the most
 
   Connection& connection() const { return *link->connection; }
   base::Runtime& runtime() const { return link->runtime(); }
@@ -106,7 +113,7 @@ class Server : public std::enable_shared_from_this<Server> {
   Server(base::Runtime& runtime, Config config);
   ~Server();
 
-  void attach(Surroundings surroundings) { surroundings_ = std::move(surroundings); }
+  void attach(Surroundings surroundings);
   base::Runtime& runtime() const { return runtime_; }
   const Config& config() const { return config_; }
   std::uint64_t store_id() const { return store_id_; }
@@ -117,6 +124,8 @@ class Server : public std::enable_shared_from_this<Server> {
   awaitable<Result<void>> close_session(SessionId id, Deadline deadline);
   awaitable<Result<std::uint64_t>> epoch(Deadline deadline);
   awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline);
+  /// The epoch as of that connection. Also notes the store id, which another client may have replaced with the epoch.
+  awaitable<Result<std::uint64_t>> epoch_of(std::shared_ptr<Link> link, Deadline deadline);
 
   /// Null: it is over.
   std::shared_ptr<Session> session(SessionId id) const;
@@ -127,16 +136,18 @@ class Server : public std::enable_shared_from_this<Server> {
   std::string path(const std::string& rest) const { return config_.chroot + config_.prefix + rest; }
 
  private:
+  const std::string& last_answered();
   awaitable<Result<std::shared_ptr<Link>>> dial(Duration session, Deadline deadline);
   void session_over(SessionId id);
 
   base::Runtime& runtime_;
   const std::uint64_t generation_ = base::fork_generation();
-  const Config config_;
+  Config config_;
   Surroundings surroundings_;
   std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
   std::map<SessionId, std::shared_ptr<Session>> sessions_;
   std::shared_ptr<Link> bystander_;  // while there is no session
+  std::string answered_;             // which of the servers
 };
 
 }  // namespace pawl::store::zookeeper

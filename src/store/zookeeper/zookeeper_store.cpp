@@ -19,7 +19,7 @@ Result<void> take_paths(const base::Url& url, base::UrlOptions& options, Config&
   if (config.prefix.empty() || config.prefix.front() != '/') return wrong(url, "the prefix is a path: prefix=/pawl");
   if (auto fine = check_path(config.chroot + config.prefix); !fine) return wrong(url, fine.error().message);
   const std::string names = options.text("names").value_or("");
-  if (!names.empty() && names != "raw") return wrong(url, "names=raw is all that names can be");
+  if (!names.empty() && names != "raw") return wrong(url, R"(names must be "raw")");
   config.raw_names = names == "raw";
   return {};
 }

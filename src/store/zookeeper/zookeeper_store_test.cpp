@@ -208,6 +208,16 @@ TEST_F(ZooKeeperUrl, TheTimeoutIsThatOfConnecting) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 4s) << "5 s is the default";
 }
 
+TEST_F(ZooKeeperUrl, TheTimeoutOfTheClientIsThatOfConnecting) {
+  const auto store = open("zookeeper://127.0.0.1:1").value();
+  Surroundings surroundings;
+  surroundings.timeout = 50ms;
+  store->attach(std::move(surroundings));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(connect(store).get().code(), Errc::store_unavailable);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 4s) << "5 s is the default";
+}
+
 TEST_F(ZooKeeperUrl, SequentialIsTheDefault) {
   const auto store = open("zookeeper://zk1").value();
   EXPECT_EQ(store->scheme("")->capabilities().scheme, "sequential");
@@ -243,8 +253,8 @@ TEST_F(ZooKeeperUrl, WhatIsWrongIsSaidAndWhatIsSecretIsNot) {
            {secret + "?prefix=/a//b", "a part of it is empty"},
            {secret + "?prefix=/..", "a part of it is . or .."},
            {secret + "?prefix=/%C2%85", "control characters"},
-           {secret + "?names=all", "names=raw is all that names can be"},
-           {secret + "?names=RAW", "names=raw is all that names can be"},
+           {secret + "?names=all", R"(names must be "raw")"},
+           {secret + "?names=RAW", R"(names must be "raw")"},
            {secret + "?dialect=go", "dialect is curator or kazoo"},
            {secret + "?dialect=", "dialect is curator or kazoo"},
        }) {

@@ -8,6 +8,7 @@
 if #KEYS == 0 then return end
 local P = ARGV[1]
 local call = redis.call
+local clock  -- TIME, once a script has asked for it
 local epoch = call('HGET', KEYS[1], 'epoch')
 if epoch ~= ARGV[2] then return {'stale'} end
 

@@ -3,7 +3,7 @@
 
 if string.sub(ARGV[5], 1, 6) == 'mutex:' then
   local id, session, lock = ARGV[3], ARGV[4], ARGV[5]
-  local clock = call('TIME')
+  clock = call('TIME')
   local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
   local first = call('ZRANGE', P .. 'ends', 0, 0, 'WITHSCORES')[2]
   local s = call('HMGET', P .. 's:' .. session, 'lease', 'x' .. id)

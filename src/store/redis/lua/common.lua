@@ -3,19 +3,24 @@
 -- | key            | type   | holds                                                                       |
 -- |----------------|--------|-----------------------------------------------------------------------------|
 -- | meta           | hash   | layout, epoch, run (of the server), store, counter (tokens and tickets)      |
--- | ends           | zset   | what ends next, by milliseconds: s<session>, g<lock> (a ghost)              |
--- | s:<session>    | hash   | lease, mail (where its client listens), host, pid, label, changes; x<claim>: |
--- |                |        | was withdrawn or taken away, and may still arrive                           |
+-- | ends           | zset   | what ends next, by milliseconds: s<session>, g<lock> (a ghost; or a lock    |
+-- |                |        | that was not settled to the end). A session whose time is over is ignored   |
+-- |                |        | by all; its entry stays until all that it left behind is swept              |
+-- | s:<session>    | hash   | lease, mail (where its client listens), secret (with which its letters are  |
+-- |                |        | sealed), host, pid, label; x<claim>: was withdrawn or taken away, and may   |
+-- |                |        | still arrive                                                                |
+-- | t:<session>    | set    | its claims that were sent a letter and have not asked since                 |
 -- | o:<session>    | set    | its claims, but for those in z                                              |
 -- | z:<session>    | set    | its claims of `simple` and `redisson` that hold                             |
 -- | c:<claim>      | hash   | s session, l lock, m mode, w permits wanted, d lock-delay, a since (ms),     |
 -- |                |        | k ticket, b label, v value; while it holds: t counter, e epoch, p slots;     |
--- |                |        | r: it was asked to let go                                                   |
+-- |                |        | r: it was asked to let go; i: it was sent a letter                          |
 -- |                |        | of `simple` and `redisson`: n name, z scheme, y lease, key, f field,        |
 -- |                |        | j channel. What is empty or 0 may be missing                                |
 -- | w:<lock>       | set    | waiters of `simple` and `redisson`, in no order                             |
 -- | l:<lock>       | hash   | n name, h holders, x exclusive ones, g ghosts, gx exclusive ones, of        |
--- |                |        | permits that there are, u permits in use                                    |
+-- |                |        | permits that there are, u permits in use, c the ticket of the last holder   |
+-- |                |        | that was told of a waiter, while others still have to be told               |
 -- | h:<lock>       | zset   | holders by ticket                                                           |
 -- | q:<lock>       | zset   | waiters by ticket                                                           |
 -- | g:<lock>       | zset   | ghosts: holders that failed keep their place until then                     |
@@ -23,12 +28,20 @@
 -- | n:<lock>       | list   | who has led an election, the last 32: "epoch counter since till pid n m\n",  |
 -- |                |        | host (n bytes), label (m bytes), value; till is 0 while it leads            |
 
-local clock = call('TIME')
+clock = clock or call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- Claims that this script may still clean up, or grant on behalf of others. The next script goes on with the rest.
+local budget = 50
+
 local function number(text) return tonumber(text) or 0 end
+-- Permits are taken and freed one by one: twenty of them cost as much as a claim.
+local function spend(permits) budget = budget - 1 - math.floor(number(permits) / 20) end
 local function whole(value) return string.format('%.0f', value) end
 local function next_number() return whole(call('HINCRBY', KEYS[1], 'counter', 1)) end
+
+local function end_of(session) return call('ZSCORE', P .. 'ends', 's' .. session) end
+local function lives(session) return number(end_of(session)) > now end
 
 local function read(key)
   local flat = call('HGETALL', key)
@@ -49,12 +62,17 @@ local function label_of(claim, session_label)
   return session_label or ''
 end
 
--- To where the claim's client listens. A holder has nothing to ask but whether there is news: it is counted for it.
-local function tell(claim, id, what, counted)
-  local mail = call('HGET', P .. 's:' .. claim.s, 'mail')
-  if not mail then return end
-  if counted then call('HINCRBY', P .. 's:' .. claim.s, 'changes', 1) end
-  redis.pcall('PUBLISH', P .. 'mail:' .. mail, id .. ' ' .. what)  -- a hint: it must not break off what is half done
+-- A letter that only who knows the secret of a session can write.
+local function sealed(secret, text) return redis.sha1hex(secret .. text .. secret) .. ' ' .. text end
+
+-- To where the claim's client listens. A letter may be lost: the claim is named in renewals until it has asked.
+local function tell(claim, id, what)
+  local s = call('HMGET', P .. 's:' .. claim.s, 'mail', 'secret')
+  if not s[1] then return end
+  call('SADD', P .. 't:' .. claim.s, id)
+  call('HSET', P .. 'c:' .. id, 'i', '1')
+  local letter = sealed(s[2] or '', id .. ' ' .. what)
+  redis.pcall('PUBLISH', P .. 'mail:' .. s[1], letter)  -- a hint: it must not break off what is half done
 end
 
 local function split(slots)
@@ -123,8 +141,37 @@ local function contended(lock)
   return call('EXISTS', P .. 'q:' .. lock)
 end
 
-local touched = {}  -- locks that somebody has left: settle_all() must follow
-local end_session
+local touched = {}  -- locks that a claim has left: settle_all() must follow
+local delayed = {}  -- those of them where a lock-delay has begun
+
+-- Its client is dead: its place in the queue is free.
+local function drop_waiter(lock, id, session)
+  call('ZREM', P .. 'q:' .. lock, id)
+  call('DEL', P .. 'c:' .. id)
+  if session then call('SREM', P .. 'o:' .. session, id) end
+end
+
+-- The budget is used up: whoever comes next goes on here, and the head of the queue is asked to come.
+local function settle_later(lock, id, claim)
+  call('ZADD', P .. 'ends', now, 'g' .. lock)
+  if claim and lives(claim.s) then tell(claim, id, 'again') end
+end
+
+-- False: it does not fit yet.
+local function grant_waiter(lock, id, claim)
+  if not fits(lock, claim) then
+    if delayed[lock] then tell(claim, id, 'again') end
+    return false
+  end
+  call('ZREM', P .. 'q:' .. lock, id)
+  grant(lock, id, claim)
+  if claim.p == '' then
+    tell(claim, id, 'granted ' .. epoch .. ' ' .. claim.t .. ' ' .. contended(lock))
+  else
+    tell(claim, id, 'again')  -- a letter has no room for slots
+  end
+  return true
+end
 
 -- Grants what has become free, and forgets a lock that nobody uses.
 local function settle(lock)
@@ -132,27 +179,16 @@ local function settle(lock)
     local id = call('ZRANGE', P .. 'q:' .. lock, 0, 0)[1]
     if not id then break end
     local claim = read(P .. 'c:' .. id)
-    local ends = claim and number(call('ZSCORE', P .. 'ends', 's' .. claim.s))
-    if not claim then
-      call('ZREM', P .. 'q:' .. lock, id)
-    elseif ends <= now then
-      end_session(claim.s, ends)
-      call('ZREM', P .. 'q:' .. lock, id)
-    elseif fits(lock, claim) then
-      call('ZREM', P .. 'q:' .. lock, id)
-      grant(lock, id, claim)
-      if claim.p == '' then
-        tell(claim, id, 'granted ' .. epoch .. ' ' .. claim.t .. ' ' .. contended(lock), false)
-      else
-        tell(claim, id, 'again', false)  -- a letter has no room for slots
-      end
-    else
-      if number(call('HGET', P .. 'l:' .. lock, 'g')) > 0 then tell(claim, id, 'again', false) end
+    if budget <= 0 then return settle_later(lock, id, claim) end
+    if not claim or not lives(claim.s) then
+      drop_waiter(lock, id, claim and claim.s)
+    elseif not grant_waiter(lock, id, claim) then
       return
     end
+    spend(claim and claim.w)
   end
   local l = call('HMGET', P .. 'l:' .. lock, 'h', 'g')
-  if number(l[1]) + number(l[2]) == 0 then
+  if number(l[1]) + number(l[2]) <= 0 then
     call('DEL', P .. 'l:' .. lock, P .. 'h:' .. lock, P .. 'q:' .. lock, P .. 'g:' .. lock, P .. 'b:' .. lock)
   end
 end
@@ -164,6 +200,22 @@ end
 -- `simple` and `redisson`: the lease sits on the key, in the layout of other people's clients. What is theirs is touched by
 -- pcall: whoever sweeps may not be allowed to, and must get to the end.
 
+-- What stands in a key: its owner, in the words of its scheme. Empty: nothing that is a lock.
+local function key_owner(scheme, key)
+  local found
+  if scheme == 'simple' then found = redis.pcall('GET', key) else found = redis.pcall('HKEYS', key) end
+  if type(found) == 'table' then found = found[1] end
+  return type(found) == 'string' and found or ''
+end
+
+-- The claim that an owner stands for; the only field of Redisson's layout is "uuid:1".
+local function claim_of(scheme, owner)
+  if scheme == 'simple' then return owner end
+  return (string.gsub(string.match(owner, '^(.*):1$') or '', '-', ''))
+end
+
+local function is_delay(owner) return string.sub(owner, 1, 14) == 'lock-delay of ' end
+
 local function key_is_ours(claim, id)
   if claim.z == 'simple' then return redis.pcall('GET', claim.key) == id end
   return redis.pcall('HEXISTS', claim.key, claim.f) == 1
@@ -173,29 +225,32 @@ local function key_lease(claim) return whole(number(claim.y) + number(claim.d)) 
 
 -- One of those who wait here; a client of another library may be faster.
 local function wake_one(lock)
-  while true do
+  for _ = 1, 50 do
     local id = call('SPOP', P .. 'w:' .. lock)
     if not id then return end
     local claim = read(P .. 'c:' .. id)
     if claim then
-      tell(claim, id, 'again', false)
+      tell(claim, id, 'again')
       return
     end
   end
 end
 
-local function tell_all(lock)
-  for _, id in ipairs(call('SMEMBERS', P .. 'w:' .. lock)) do
+-- A few: one that knows when it can be had is enough.
+local function tell_some(lock)
+  for _, id in ipairs(call('SRANDMEMBER', P .. 'w:' .. lock, 10)) do
     local claim = read(P .. 'c:' .. id)
-    if claim then tell(claim, id, 'again', false) end
+    if claim then tell(claim, id, 'again') end
   end
 end
 
--- The claim whose hold a key of Redisson's layout stands for: its only field is "uuid:1".
-local function id_of_field(key)
-  local fields = redis.pcall('HKEYS', key)
-  local owner = type(fields) == 'table' and fields[1] or ''
-  return (string.gsub(string.match(owner or '', '^(.*):1$') or '', '-', ''))
+local function delay_key(claim, id, stays)
+  if claim.z == 'simple' then
+    redis.pcall('SET', claim.key, 'lock-delay of ' .. id, 'PX', stays)
+    return
+  end
+  redis.pcall('HSET', claim.key, 'lock-delay of ' .. id, '1')
+  if redis.pcall('PEXPIRE', claim.key, stays) ~= 1 then redis.pcall('DEL', claim.key) end  -- never a key without an end
 end
 
 -- Whoever failed leaves the key behind for his lock-delay, as nobody's. False: it was not his any more.
@@ -206,13 +261,9 @@ local function key_release(claim, id, failed)
   end
   local stays = failed and failed + number(claim.d) - now or 0
   redis.pcall('DEL', claim.key)
-  if stays > 0 and claim.z == 'simple' then redis.pcall('SET', claim.key, 'lock-delay of ' .. id, 'PX', whole(stays)) end
-  if stays > 0 and claim.z == 'redisson' then
-    redis.pcall('HSET', claim.key, 'lock-delay of ' .. id, '1')
-    redis.pcall('PEXPIRE', claim.key, whole(stays))
-  end
   if stays > 0 then
-    tell_all(claim.l)  -- from now on they wait for the time
+    delay_key(claim, id, whole(stays))
+    tell_some(claim.l)  -- from now on they wait for the time
     return true
   end
   if claim.z == 'redisson' then redis.pcall('PUBLISH', claim.j, '0') end
@@ -231,74 +282,106 @@ local function key_leave(id, claim, failed)
   return true
 end
 
--- Never creates. What is not ours any more, its client is told.
-local function renew_keys(session)
-  for _, id in ipairs(call('SMEMBERS', P .. 'z:' .. session)) do
+-- Some of the session's keys; returns where to go on, or '0'. Never creates. What is not ours any more, or cannot be renewed,
+-- its client is told; a key that is left then ends by itself, as its holder knows.
+local function renew_keys(session, cursor)
+  local some = call('SSCAN', P .. 'z:' .. session, cursor, 'COUNT', 100)
+  for _, id in ipairs(some[2]) do
     local claim = read(P .. 'c:' .. id)
-    if claim and key_is_ours(claim, id) then
-      redis.pcall('PEXPIRE', claim.key, key_lease(claim))
-    elseif claim then
-      tell(claim, id, 'gone', true)
+    local renewed = claim and key_is_ours(claim, id) and redis.pcall('PEXPIRE', claim.key, key_lease(claim)) == 1
+    if claim and not renewed then
+      tell(claim, id, 'gone')
       bury(session, id)
       call('SREM', P .. 'z:' .. session, id)
       call('DEL', P .. 'c:' .. id)
     end
   end
+  return some[1]
 end
 
--- `failed`: since when; nil: it left cleanly. settle_all() must follow. False: somebody else had its key already.
-local function leave(id, claim, failed)
-  local lock = claim.l
-  call('DEL', P .. 'c:' .. id)
-  if claim.z then return key_leave(id, claim, failed) end
-  call('SREM', P .. 'o:' .. claim.s, id)
-  touched[#touched + 1] = lock
-  if not claim.t then
-    call('ZREM', P .. 'q:' .. lock, id)
-    return true
-  end
-  call('ZREM', P .. 'h:' .. lock, id)
+-- It has looked at the end of the one that leaves: now it must see whom it waits for.
+local function tell_successor(lock, id)
+  local rank = call('ZRANK', P .. 'q:' .. lock, id)
+  local next = rank and call('ZRANGE', P .. 'q:' .. lock, rank + 1, rank + 1)[1]
+  local session = next and call('HGET', P .. 'c:' .. next, 's')
+  if session then tell({s = session}, next, 'again') end
+end
+
+-- Its place is kept for its lock-delay, which began at `failed`.
+local function begin_delay(lock, id, claim, ends)
+  call('ZADD', P .. 'g:' .. lock, ends, claim.m .. ':' .. (claim.p or '') .. ':' .. id)
+  call('HINCRBY', P .. 'l:' .. lock, 'g', 1)
+  if claim.m == 'x' then call('HINCRBY', P .. 'l:' .. lock, 'gx', 1) end
+  local first = call('ZSCORE', P .. 'ends', 'g' .. lock)
+  if not first or number(first) > ends then call('ZADD', P .. 'ends', ends, 'g' .. lock) end
+  delayed[lock] = true
+end
+
+local function leave_hold(lock, id, claim, failed)
+  if call('ZREM', P .. 'h:' .. lock, id) == 0 then return end
   call('HINCRBY', P .. 'l:' .. lock, 'h', -1)
   if claim.m == 'x' then call('HINCRBY', P .. 'l:' .. lock, 'x', -1) end
   if is_election(lock) then chronicle_ends(lock, failed or now) end
-  local stays = failed and failed + number(claim.d)
-  if stays and number(claim.d) > 0 and stays > now then
-    call('ZADD', P .. 'g:' .. lock, stays, claim.m .. ':' .. (claim.p or '') .. ':' .. id)
-    call('HINCRBY', P .. 'l:' .. lock, 'g', 1)
-    if claim.m == 'x' then call('HINCRBY', P .. 'l:' .. lock, 'gx', 1) end
-    local first = call('ZSCORE', P .. 'ends', 'g' .. lock)
-    if not first or number(first) > stays then call('ZADD', P .. 'ends', stays, 'g' .. lock) end
+  local ends = failed and failed + number(claim.d) or 0
+  if number(claim.d) > 0 and ends > now then begin_delay(lock, id, claim, ends) else free_slots(lock, claim.p) end
+end
+
+-- `failed`: since when; nil: it left cleanly. settle_all() must follow. False: somebody else had its key already. Its record
+-- goes last: if this breaks off, whoever comes next goes on.
+local function leave(id, claim, failed)
+  local lock = claim.l
+  local done = true
+  if claim.z then
+    done = key_leave(id, claim, failed)
   else
-    free_slots(lock, claim.p)
+    call('SREM', P .. 'o:' .. claim.s, id)
+    touched[#touched + 1] = lock
+    if claim.t then
+      leave_hold(lock, id, claim, failed)
+    else
+      tell_successor(lock, id)
+      call('ZREM', P .. 'q:' .. lock, id)
+    end
   end
+  call('DEL', P .. 'c:' .. id)
+  return done
+end
+
+-- Some of what a session leaves behind that has ended at `at`; its entry in `ends` goes last. settle_all() must follow.
+local function end_session(session, at)
+  for _, kind in ipairs({'o:', 'z:'}) do
+    local ids = budget > 0 and call('SRANDMEMBER', P .. kind .. session, budget) or {}
+    for _, id in ipairs(ids) do
+      if budget <= 0 then break end
+      local claim = read(P .. 'c:' .. id)
+      if claim then leave(id, claim, at) end
+      call('SREM', P .. kind .. session, id)
+      spend(claim and claim.w)
+    end
+  end
+  if call('EXISTS', P .. 'o:' .. session, P .. 'z:' .. session) > 0 then return false end
+  call('DEL', P .. 's:' .. session, P .. 't:' .. session)
+  call('ZREM', P .. 'ends', 's' .. session)
   return true
 end
 
--- settle_all() must follow.
-end_session = function(session, at)
-  call('ZREM', P .. 'ends', 's' .. session)
-  for _, id in ipairs(call('SUNION', P .. 'o:' .. session, P .. 'z:' .. session)) do
-    local claim = read(P .. 'c:' .. id)
-    if claim then leave(id, claim, at) end
-  end
-  call('DEL', P .. 's:' .. session, P .. 'o:' .. session, P .. 'z:' .. session)
-end
-
 local function lay_ghosts(lock)
-  call('ZREM', P .. 'ends', 'g' .. lock)
-  for _, ghost in ipairs(call('ZRANGEBYSCORE', P .. 'g:' .. lock, '-inf', now)) do
+  local due = budget > 0 and call('ZRANGEBYSCORE', P .. 'g:' .. lock, '-inf', now, 'LIMIT', 0, budget) or {}
+  for _, ghost in ipairs(due) do
+    if budget <= 0 then break end
     local mode, slots = string.match(ghost, '^(%a):([%d,]*):')
     call('ZREM', P .. 'g:' .. lock, ghost)
     call('HINCRBY', P .. 'l:' .. lock, 'g', -1)
     if mode == 'x' then call('HINCRBY', P .. 'l:' .. lock, 'gx', -1) end
     free_slots(lock, slots)
+    spend(#split(slots))
   end
   local next = call('ZRANGE', P .. 'g:' .. lock, 0, 0, 'WITHSCORES')
-  if next[2] then call('ZADD', P .. 'ends', next[2], 'g' .. lock) end
+  if next[2] then call('ZADD', P .. 'ends', next[2], 'g' .. lock) else call('ZREM', P .. 'ends', 'g' .. lock) end
   touched[#touched + 1] = lock
 end
 
--- A few at a time: whoever asks something pays for it. True: nothing more is due.
+-- A few at a time: whoever asks something pays for it.
 local function sweep()
   local due = call('ZRANGEBYSCORE', P .. 'ends', '-inf', now, 'WITHSCORES', 'LIMIT', 0, 4)
   for i = 1, #due, 2 do
@@ -306,21 +389,60 @@ local function sweep()
     if string.sub(due[i], 1, 1) == 's' then end_session(what, number(due[i + 1])) else lay_ghosts(what) end
   end
   settle_all()
-  return #due < 8
 end
 
--- The sweep may not have come to those yet whom the next one waits for.
+-- The record of a holder was deleted by hand: what it had is not known any more, only that it is not held.
+local function forget_holder(lock, id)
+  call('ZREM', P .. 'h:' .. lock, id)
+  call('HINCRBY', P .. 'l:' .. lock, 'h', -1)
+  call('HSET', P .. 'l:' .. lock, 'x', '0')
+  touched[#touched + 1] = lock
+end
+
+-- Where a script broke off, a count may differ from what there is.
+local function repair(lock, l)
+  if not l[1] or l[1] == '0' then return end
+  call('HSET', P .. 'l:' .. lock, 'h', '0', 'x', '0')
+  l[1] = '0'
+end
+
+-- Takes out of a lock whoever's session has ended, and lock-delays that are over: the sweep may not have come to them yet.
+-- Returns what is there then: holders {id, session}, at most a hundred of `count`; s session and b label of the first one;
+-- first: when the next of the holders or lock-delays ends; told: as `c` in the lock's record; changed: whether anything was
+-- done. Nil: there was too much to do, ask again.
 local function sweep_lock(lock)
-  for _, kind in ipairs({'h:', 'q:'}) do
-    local id = call('ZRANGE', P .. kind .. lock, 0, 0)[1]
-    local session = id and call('HGET', P .. 'c:' .. id, 's')
-    local ends = session and number(call('ZSCORE', P .. 'ends', 's' .. session))
-    if session and ends <= now then end_session(session, ends) end
+  local found = {holders = {}}
+  local holders = call('ZRANGE', P .. 'h:' .. lock, 0, 99)
+  for _, id in ipairs(holders) do
+    local c = call('HMGET', P .. 'c:' .. id, 's', 'b')
+    local ends = c[1] and end_of(c[1])
+    if ends and number(ends) > now then
+      if not found.s then found.s, found.b = c[1], c[2] end
+      found.first = math.min(found.first or number(ends), number(ends))
+      found.holders[#found.holders + 1] = {id, c[1]}
+    elseif budget > 0 then
+      local claim = c[1] and read(P .. 'c:' .. id)
+      spend(claim and claim.w)
+      if claim then leave(id, claim, number(ends or now)) else forget_holder(lock, id) end
+    end
   end
+  local l = call('HMGET', P .. 'l:' .. lock, 'h', 'g', 'c')
+  if #holders == 0 then repair(lock, l) end
+  found.count, found.told = number(l[1]), l[3]
+  if number(l[2]) > 0 then
+    lay_ghosts(lock)
+    local ends = number(call('ZSCORE', P .. 'ends', 'g' .. lock) or now)
+    found.first = math.min(found.first or ends, ends)
+  end
+  local head = call('ZRANGE', P .. 'q:' .. lock, 0, 0)[1]
+  local session = head and call('HGET', P .. 'c:' .. head, 's')
+  local unused = l[1] and number(l[1]) + number(l[2]) <= 0
+  if unused or head and not (session and lives(session)) then touched[#touched + 1] = lock end
+  found.changed = #touched > 0
   settle_all()
+  if budget <= 0 then return nil end
+  return found
 end
-
-local function lives(session) return number(call('ZSCORE', P .. 'ends', 's' .. session)) > now end
 
 local function find(id, session, lock)
   local claim = read(P .. 'c:' .. id)

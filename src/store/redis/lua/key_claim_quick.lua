@@ -3,7 +3,7 @@
 
 if ARGV[6] == 'simple' then
   local id, session, lock, key, lease, delay = ARGV[3], ARGV[4], ARGV[5], ARGV[7], ARGV[10], ARGV[11]
-  local clock = call('TIME')
+  clock = call('TIME')
   local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
   local first = call('ZRANGE', P .. 'ends', 0, 0, 'WITHSCORES')[2]
   local s = call('HMGET', P .. 's:' .. session, 'lease', 'x' .. id)

@@ -8,12 +8,12 @@ if not claim or claim.l ~= lock then return 0 end
 if ARGV[5] == '0' then
   if not claim.t then return 0 end
   call('HSET', P .. 'c:' .. id, 'r', '1')
-  tell(claim, id, 'asked', true)
+  tell(claim, id, 'asked')
   return 1
 end
 -- Its notice may be lost, and then its owner claims again: that must not put it back into the queue.
 bury(claim.s, id)
-tell(claim, id, 'gone', true)
+tell(claim, id, 'gone')
 leave(id, claim, nil)
 settle_all()
 return 1

@@ -4,6 +4,7 @@
 
 local id, session, lock = ARGV[3], ARGV[4], ARGV[5]
 call('SREM', P .. 'o:' .. session, id)  -- a server that is full lets a script write that has made room first
+call('SREM', P .. 't:' .. session, id)
 if ARGV[7] == '1' then bury(session, id) end
 local claim = find(id, session, lock)
 local left = claim and leave(id, claim, ARGV[6] == '1' and now or nil)

@@ -1,0 +1,149 @@
+// Whatever the kernel refuses, once or for good: every call ends with an error or a success, nothing is left behind at the
+// store, and when there is enough again everything works.
+
+#include "tests/process/cli.hpp"
+
+#ifdef PAWL_WITH_REDIS
+#include "tests/support/redis_server.hpp"
+#endif
+#ifdef PAWL_WITH_ZOOKEEPER
+#include "tests/support/zookeeper_server.hpp"
+#endif
+
+#include <pawl/pawl.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace pawl::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr uid_t somebody = 61'947;  // who has no other process
+constexpr int more_than_ever = 500;
+
+/// A store for one test; the folder is its own.
+struct Scarce {
+  std::string name;
+  std::function<std::string(const TemporaryFolder&)> url;
+  bool shared = true;  ///< with other processes
+
+  friend void PrintTo(const Scarce& store, std::ostream* out) { *out << store.name; }
+};
+
+class Scarcity : public testing::TestWithParam<Scarce> {
+ protected:
+  std::string url() const { return GetParam().url(folder_); }
+
+  Ended run(const std::string& how, int n) {
+    const Words environment{"PATH=/usr/bin:/bin",
+                            std::string("LD_PRELOAD=") + (how == "fail" ? PAWL_SCARCITY_PRELOAD : "")};
+    const Words command{PAWL_SCARCITY, url(), how, std::to_string(n)};
+    return Process(command, environment, output_.path()).wait();
+  }
+  /// Other processes get every lock, well before the lease of 30 s is over.
+  void expect_nothing_left() const {
+    if (!GetParam().shared) return;
+    Client client(url());
+    for (const char* name : {"lock", "try", "renew", "wait"}) {
+      const Result<Hold> hold = client.mutex(name).acquire({.wait = 10s});
+      EXPECT_TRUE(hold) << name << ": " << hold.error().to_string();
+    }
+  }
+  void expect_sound(const Ended& ended) const {
+    EXPECT_EQ(ended.code, 0) << "with enough of everything it fails, too:\n" << ended.out << ended.err;
+    EXPECT_THAT(ended.out, Not(HasSubstr("signals are blocked")));
+    if (has(ended, "clean")) expect_nothing_left();
+  }
+  static bool has(const Ended& ended, std::string_view part) { return ended.out.find(part) != std::string::npos; }
+  /// How many there are at the end: the words of its last line.
+  static std::ptrdiff_t open_files(const Ended& ended) {
+    const auto begin = ended.out.find("open files:");
+    if (begin == std::string::npos) return 0;
+    return std::count(ended.out.begin() + static_cast<std::ptrdiff_t>(begin), ended.out.end(), ' ') - 1;
+  }
+
+  const TemporaryFolder folder_, output_;
+};
+
+TEST_P(Scarcity, EveryThreadDescriptorAndRegistrationIsRefusedOnce) {
+  const std::ptrdiff_t usual_files = open_files(run("fail", more_than_ever));
+  EXPECT_GT(usual_files, 0);
+  int n = 0;
+  for (bool refused = true; refused && n < more_than_ever;) {
+    const Ended ended = run("fail", ++n);
+    SCOPED_TRACE("call " + std::to_string(n) + ": " + ended.out);
+    expect_sound(ended);
+    ASSERT_THAT(ended.out, HasSubstr("refused "));
+    // Where there is no eventfd, Asio takes a pipe, which has two ends.
+    EXPECT_LE(open_files(ended), usual_files + (has(ended, "refused eventfd") ? 1 : 0)) << "a descriptor was forgotten";
+    // A close that is refused what it needs leaves its sessions to their leases. Nothing else may.
+    if (!has(ended, " during close")) {
+      EXPECT_THAT(ended.out, HasSubstr("clean"));
+    }
+    refused = !has(ended, "refused nothing");
+  }
+  EXPECT_GT(n, 5);
+  EXPECT_LT(n, more_than_ever);
+}
+
+TEST_P(Scarcity, FewDescriptors) {
+#ifdef PAWL_UBSAN
+  GTEST_SKIP() << "UBSan opens a pipe to look at the type of an object, and without descriptors calls every type wrong";
+#endif
+  bool well = false;
+  for (int most = 3; !well && most < more_than_ever; ++most) {
+    const Ended ended = run("files", most);
+    SCOPED_TRACE("limit " + std::to_string(most) + ": " + ended.out);
+    expect_sound(ended);
+    well = ended.out.find("well") != std::string::npos;
+  }
+  EXPECT_TRUE(well);
+}
+
+TEST_P(Scarcity, FewThreads) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody who has no other process";
+  ASSERT_EQ(::chown(folder_.path().c_str(), somebody, somebody), 0);
+  bool well = false;
+  for (int most = 2; !well && most < more_than_ever; ++most) {
+    const Ended ended = run("threads", most);
+    SCOPED_TRACE("limit " + std::to_string(most) + ": " + ended.out);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out, Not(HasSubstr("signals are blocked")));
+    well = ended.out.find("well") != std::string::npos;
+  }
+  EXPECT_TRUE(well);
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, Scarcity,
+                         testing::Values(Scarce{"memory", [](const TemporaryFolder&) { return "memory:scarce"; },
+                                                false}));
+INSTANTIATE_TEST_SUITE_P(File, Scarcity, testing::Values(Scarce{"file", [](const TemporaryFolder& folder) {
+                                                                  return "file://" + folder.path() + "/locks";
+                                                                }}));
+#ifdef PAWL_WITH_REDIS
+INSTANTIATE_TEST_SUITE_P(Redis, Scarcity, testing::Values(Scarce{"redis", [](const TemporaryFolder&) {
+                                                                   return RedisServer::shared().url();
+                                                                 }}));
+#endif
+#ifdef PAWL_WITH_ZOOKEEPER
+INSTANTIATE_TEST_SUITE_P(ZooKeeper, Scarcity, testing::Values(Scarce{"zookeeper", [](const TemporaryFolder&) {
+                                                                       return ZooKeeperServer::shared().url();
+                                                                     }}));
+#endif
+
+}  // namespace
+}  // namespace pawl::test
