@@ -12,14 +12,10 @@
 
 namespace pawl::base {
 
-namespace {
-
-[[noreturn]] void out_of_memory() {
+void out_of_memory() noexcept {
   std::fputs("pawl: error: out of memory; the process ends here, its locks when their leases run out\n", stderr);
   std::abort();
 }
-
-}  // namespace
 
 void report_escaped(const char* where) noexcept {
   try {

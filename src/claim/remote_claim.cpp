@@ -81,7 +81,12 @@ bool RemoteClaim::granted_at_once() {
 
 bool RemoteClaim::withdrawn_at_once() {
   if (session_over() || downgrades_under_way_ > 0) return false;
-  const std::optional<Result<store::Withdrawn>> answer = scheme_.withdraw_now(*claim_, withdrawal());
+  std::optional<Result<store::Withdrawn>> answer;
+  try {
+    answer = scheme_.withdraw_now(*claim_, withdrawal());
+  } catch (...) {
+    answer = store::broken_off();
+  }
   if (!answer || !judge(*answer)) return false;
   listener_ = nullptr;
   wanted_ = false;
@@ -184,8 +189,7 @@ awaitable<void> RemoteClaim::run([[maybe_unused]] std::shared_ptr<RemoteClaim> s
 }
 
 void RemoteClaim::begin(std::shared_ptr<Session> session) {
-  session_ = std::move(session);
-  store::Claim claim{runtime_.make_id<store::ClaimId>(), session_->id(), wish_.key};
+  store::Claim claim{runtime_.make_id<store::ClaimId>(), session->id(), wish_.key};
   claim.lease = wish_.terms.lease;
   claim.lock_delay = wish_.terms.lock_delay;
   claim.mode = wish_.terms.mode;
@@ -194,6 +198,7 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   if (wish_.spin && spin_until_ == Time{}) spin_until_ = base::after(runtime_.now(), longest_spin);
   claim.may_queue = wish_.may_queue && runtime_.now() >= spin_until_;
   claim.label = wish_.label;
+  session_ = std::move(session);
   claim_ = std::move(claim);
   membership_ = session_->join(*this, claim_->id);
   state_ = State::asking;
@@ -359,13 +364,13 @@ store::Withdrawal RemoteClaim::withdrawal() const {
 /// True: it is withdrawn.
 bool RemoteClaim::judge(const Result<store::Withdrawn>& answer) {
   if (answer) {
-    // "Not there" after an unknown withdrawal: that one was applied.
+    // "Not there" after a withdrawal that failed: it may have been applied before the store reported the error.
     const bool surprise = *answer == store::Withdrawn::not_there && !withdrawal_unsettled_;
     if (surprise) settle(Error{Errc::lost, "the lock had been taken away before it was released"});
     settle({});
     return true;
   }
-  if (answer.code() == Errc::outcome_unknown) withdrawal_unsettled_ = true;
+  if (answer.code() != Errc::store_unavailable) withdrawal_unsettled_ = true;
   if (planted(Bug::release_not_repeated)) return true;
   if (answer.code() == Errc::lost) session_->end();
   return false;

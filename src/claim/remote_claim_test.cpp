@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -831,14 +832,20 @@ TEST_F(RemoteClaimTest, LeavingTellsEverybodyWhoAsks) {
 
 // a call of the store that throws: as if its answer were lost
 
-/// Which call, and whether the store has done by then what was asked.
-class RemoteClaimThrown : public RemoteClaimTest, public testing::WithParamInterface<bool> {};
-INSTANTIATE_TEST_SUITE_P(Applied, RemoteClaimThrown, testing::Bool());
+/// Whether the store has done by then what was asked, and whether the call throws that is answered at once.
+class RemoteClaimThrown : public RemoteClaimTest, public testing::WithParamInterface<std::tuple<bool, bool>> {
+ protected:
+  void throw_next(Operation operation) {
+    const auto [applied, at_once] = GetParam();
+    alice_.faults->throw_next(operation, applied, at_once);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(AppliedAndAtOnce, RemoteClaimThrown, testing::Combine(testing::Bool(), testing::Bool()));
 
 TEST_P(RemoteClaimThrown, ByAClaimIsAskedAgain) {
   hold(alice_).claim->give_up();  // the session is there
   pass(0s);
-  alice_.faults->throw_next(Operation::claim, GetParam());
+  throw_next(Operation::claim);
   const Wanted alice = want(alice_);
   EXPECT_TRUE(until([&] { return alice.held(); }, 1s));
   EXPECT_TRUE(let_go(alice_, alice)->outcome.value());
@@ -846,14 +853,14 @@ TEST_P(RemoteClaimThrown, ByAClaimIsAskedAgain) {
 }
 
 TEST_P(RemoteClaimThrown, ByTheOpeningOfASessionIsAskedAgain) {
-  alice_.faults->throw_next(Operation::open_session, GetParam());
+  throw_next(Operation::open_session);
   const Wanted alice = want(alice_);
   EXPECT_TRUE(until([&] { return alice.held(); }, 1s));
 }
 
 TEST_P(RemoteClaimThrown, ByAReleaseIsRepeated) {
   const Wanted alice = hold(alice_);
-  alice_.faults->throw_next(Operation::withdraw, GetParam());
+  throw_next(Operation::withdraw);
   const auto settled = let_go(alice_, alice);
   EXPECT_TRUE(until([&] { return settled->outcome.has_value(); }, 1s));
   EXPECT_TRUE(settled->outcome.value());
@@ -863,16 +870,16 @@ TEST_P(RemoteClaimThrown, ByAReleaseIsRepeated) {
 
 TEST_P(RemoteClaimThrown, ByARenewalIsRepeatedInTime) {
   const Wanted alice = hold(alice_);
-  alice_.faults->throw_next(Operation::renew, GetParam());
+  throw_next(Operation::renew);
   pass(3 * lease);
   EXPECT_TRUE(alice.ear->validity->valid());
 }
 
 TEST_P(RemoteClaimThrown, ByALookOrALabelIsRepeated) {
   const Wanted alice = want(alice_, true, 0s, "first");
-  alice_.faults->throw_next(Operation::relabel, GetParam());
+  throw_next(Operation::relabel);
   alice.claim->relabel("second");
-  alice_.faults->throw_next(Operation::look, GetParam());
+  throw_next(Operation::look);
   alice_.faults->drop_notices(true);  // so that a renewal tells, and makes it look
   revoke(false);
   pass(lease);
@@ -883,7 +890,7 @@ TEST_P(RemoteClaimThrown, ByALookOrALabelIsRepeated) {
 
 TEST_P(RemoteClaimThrown, ByADowngradeIsRepeated) {
   const Wanted alice = want_to_write(alice_);
-  alice_.faults->throw_next(Operation::downgrade, GetParam());
+  throw_next(Operation::downgrade);
   EXPECT_TRUE(downgrade(alice_, alice));
   EXPECT_TRUE(want_to_read(bob_).held());
 }
@@ -891,8 +898,18 @@ TEST_P(RemoteClaimThrown, ByADowngradeIsRepeated) {
 TEST_P(RemoteClaimThrown, ByTheClosingOfASessionIsRepeated) {
   const Wanted alice = hold(alice_);
   let_go(alice_, alice);
-  alice_.faults->throw_next(Operation::close_session, GetParam());
+  throw_next(Operation::close_session);
   EXPECT_TRUE(run(alice_, alice_.keeper->close(Deadline::in(now(), 2 * lease))));
+}
+
+// Like a script that breaks off half-way for want of a permission.
+TEST_F(RemoteClaimTest, AReleaseThatWasAppliedAndAnsweredWithAnErrorIsNoLoss) {
+  const Wanted alice = hold(alice_);
+  alice_.faults->refuse_after_next(Operation::withdraw);
+  const auto settled = let_go(alice_, alice);
+  EXPECT_TRUE(until([&] { return settled->outcome.has_value(); }, 1s));
+  EXPECT_TRUE(settled->outcome.value());
+  EXPECT_TRUE(hold(bob_).held());
 }
 
 // The member of a session that has gone without a word was told of its changes all the same.

@@ -343,7 +343,7 @@ void LocalLock::claim_lost() {
 }
 
 void LocalLock::close() {
-  closed_ = true;
+  if (std::exchange(closed_, true)) return;
   const std::deque<Place> waiters = std::exchange(queue_, {});
   for (const Place& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
   bool lost = failed_;

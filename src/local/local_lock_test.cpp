@@ -1066,6 +1066,7 @@ TEST_F(LocalLockTest, CloseThatOvertakesAReleaseDoesNotMakeItALoss) {
   const HoldPtr held = hold(alice);
   EXPECT_TRUE(held->let_go());
   alice.lock->close();
+  alice.lock->close();  // by the last handle, after the user's own
   EXPECT_TRUE(run(alice.party, alice.lock->release(held)));
   EXPECT_TRUE(acquire(bob, wish(0s)));
 }

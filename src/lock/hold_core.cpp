@@ -1,6 +1,9 @@
 #include "lock/hold_core.hpp"
 
+#include "base/escaped.hpp"
+
 #include <optional>
+#include <utility>
 
 namespace pawl::lock {
 
@@ -19,7 +22,8 @@ Sequencer HoldCore::sequencer(std::size_t permit) const {
 Result<void> HoldCore::let_go() {
   if (inert()) return Error{Errc::closed, "this hold belongs to the process before fork()"};
   if (hold_->released()) return Error{Errc::not_owner, "this hold was released already"};
-  if (!hold_->let_go()) return Error{Errc::lost, "the hold was lost before it was released"};
+  // From here on the release must be sent, or the lock stays taken for as long as the client lives.
+  if (!base::or_out_of_memory([this] { return hold_->let_go(); })) return Error{Errc::lost, "the hold was lost before it was released"};
   return {};
 }
 
@@ -27,14 +31,17 @@ awaitable<Result<void>> HoldCore::release() {
   const auto lock = lock_;
   const auto queue = queue_;
   if (auto ours = let_go(); !ours) co_return ours;
-  co_return co_await queue->release(hold_);
+  awaitable<Result<void>> released = base::or_out_of_memory([this] { return queue_->release(hold_); });
+  co_return co_await std::move(released);
 }
 
 Result<std::shared_ptr<claim::Settlement>> HoldCore::begin_release() {
   if (auto ours = let_go(); !ours) return ours.error();
-  const auto settlement = std::make_shared<claim::Settlement>(lock_->runtime());
-  queue_->send_release(hold_, settlement);
-  return settlement;
+  return base::or_out_of_memory([this] {
+    auto settlement = std::make_shared<claim::Settlement>(lock_->runtime());
+    queue_->send_release(hold_, settlement);
+    return settlement;
+  });
 }
 
 awaitable<Result<void>> HoldCore::settled(std::shared_ptr<claim::Settlement> settlement) {
@@ -43,6 +50,10 @@ awaitable<Result<void>> HoldCore::settled(std::shared_ptr<claim::Settlement> set
 
 Result<void> HoldCore::release_blocking() {
   if (auto ours = let_go(); !ours) return ours;
+  return base::or_out_of_memory([this] { return wait_for_release(); });
+}
+
+Result<void> HoldCore::wait_for_release() {
   Runtime& runtime = lock_->runtime();
   if (!runtime.may_block()) {
     send();

@@ -47,6 +47,7 @@ class HoldCore {
   static awaitable<void> finish_downgrade(std::shared_ptr<NamedLock> lock, std::shared_ptr<local::LocalLock> queue,
                                           std::shared_ptr<local::LocalHold> hold);
   Result<void> let_go();
+  Result<void> wait_for_release();
   Result<void> can_be_shared() const;
   void send();
 

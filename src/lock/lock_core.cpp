@@ -1,5 +1,6 @@
 #include "lock/lock_core.hpp"
 
+#include "base/escaped.hpp"
 #include "base/threads.hpp"
 #include "lock/hold_core.hpp"
 
@@ -20,8 +21,8 @@ void count(ClientCore& client, const store::LockKey& key, const Result<Hold>& ou
   client.context().report(EventType::granted, key, {outcome->token(), client.runtime().now() - began});
 }
 
-Result<Hold> conclude(const std::shared_ptr<NamedLock>& lock, const std::shared_ptr<local::LocalLock>& queue,
-                      Result<std::shared_ptr<local::LocalHold>> local, base::Time began) {
+Result<Hold> face_of(const std::shared_ptr<NamedLock>& lock, const std::shared_ptr<local::LocalLock>& queue,
+                     Result<std::shared_ptr<local::LocalHold>> local, base::Time began) {
   Result<Hold> hold;
   if (local) {
     hold = HoldCore::face(std::make_shared<HoldCore>(lock, queue, std::move(*local)));
@@ -31,6 +32,12 @@ Result<Hold> conclude(const std::shared_ptr<NamedLock>& lock, const std::shared_
   count(lock->client(), lock->key(), hold, began);
   if (hold) lock->client().look_for_other_kinds(lock->key(), *lock->agreed().scheme);
   return hold;
+}
+
+// The lock is granted: an exception here would leave it without an owner.
+Result<Hold> conclude(const std::shared_ptr<NamedLock>& lock, const std::shared_ptr<local::LocalLock>& queue,
+                      Result<std::shared_ptr<local::LocalHold>> local, base::Time began) {
+  return base::or_out_of_memory([&] { return face_of(lock, queue, std::move(local), began); });
 }
 
 }  // namespace

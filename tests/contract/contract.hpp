@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 
@@ -32,7 +33,7 @@ class Contract : public ::testing::TestWithParam<Line> {
 
   /// A lease that a test can wait for, and that survives a machine which stands still for a while: for holds that must
   /// come through trouble alive.
-  Duration sturdy_lease() const { return 2 * world_->lease(); }
+  Duration sturdy_lease() const { return std::max<Duration>(2 * world_->lease(), 3s); }
 
   void TearDown() override { EXPECT_EQ(world_->left_behind(), ""); }
 

@@ -48,7 +48,7 @@ std::unique_ptr<World> redis_redisson() { return redis("redisson"); }
 #endif
 
 #ifdef PAWL_STORE_ZOOKEEPER
-std::unique_ptr<World> zookeeper(const std::string& servers, const std::string& scheme, Duration timeout = 400ms) {
+std::unique_ptr<World> zookeeper(const std::string& servers, const std::string& scheme, Duration timeout = 1s) {
   static std::atomic<int> worlds = 0;
   const std::string url = servers + "/contract-" + std::to_string(++worlds);
   return std::make_unique<RealWorld>(RealPlace{url, scheme, 1s, timeout});

@@ -68,7 +68,7 @@ TEST_F(CliLoss, AskedForTheLockTheCommandGetsTermAndKeepsItsCode) {
 }
 
 TEST_F(CliLoss, StoppedPastItsLeasePawlKillsTheCommandWhenItGoesOn) {
-  Process stopped = holder("job", {"--lease", "500ms"});
+  Process stopped = holder("job", {"--lease", "3s"});
   const pid_t child = children_of(stopped.pid()).at(0);
   Process next = start({"run", "job", "--", "sh", "-c", sleeper});
   ASSERT_TRUE(queued("job", 1));
@@ -83,8 +83,8 @@ TEST_F(CliLoss, StoppedPastItsLeasePawlKillsTheCommandWhenItGoesOn) {
 }
 
 TEST_F(CliLoss, AShortLeaseIsRenewedForAsLongAsTheCommandRuns) {
-  Process process = holder("job", {"--lease", "300ms"});
-  EXPECT_EQ(pawl({"run", "--wait", "1500ms", "job", "--", "true"}).code, 124);
+  Process process = holder("job", {"--lease", "2s"});
+  EXPECT_EQ(pawl({"run", "--wait", "5s", "job", "--", "true"}).code, 124);
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait().code, 128 + SIGTERM);
 }

@@ -82,7 +82,7 @@ TEST_P(CliServers, TheNextOneRunsWhenTheCommandEnds) {
 }
 
 TEST_P(CliServers, ACommandWhosePawlIsKilledDiesAndItsLockIsFreeWhenTheLeaseEnds) {
-  Process alice = holder("job", {"--lease", "1s"});
+  Process alice = holder("job", {"--lease", "5s"});
   const std::vector<pid_t> command = children_of(alice.pid());
   ASSERT_EQ(command.size(), 1U);
   alice.signal(SIGKILL);

@@ -79,10 +79,10 @@ TEST_F(CliSignals, UnderNohupAHangupDoesNotEndTheWait) {
 }
 
 TEST_F(CliSignals, AStoppedCommandKeepsItsLock) {
-  const Process process = holder("job", {"--lease", "300ms"});
+  const Process process = holder("job", {"--lease", "2s"});
   const pid_t child = children_of(process.pid()).at(0);
   ::kill(child, SIGSTOP);
-  EXPECT_EQ(pawl({"run", "--wait", "1s", "job", "--", "true"}).code, 124);
+  EXPECT_EQ(pawl({"run", "--wait", "5s", "job", "--", "true"}).code, 124);
   EXPECT_TRUE(process.running());
 }
 

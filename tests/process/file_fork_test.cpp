@@ -26,11 +26,11 @@ class FileFork : public testing::Test {
 class FileForkWhileHolding : public FileFork, public testing::WithParamInterface<const char*> {};
 
 TEST_P(FileForkWhileHolding, TheParentKeepsItsLock) {
-  Child alice(url_, "1s"), bob(url_);
+  Child alice(url_, "3s"), bob(url_);
   alice.say("acquire job");
   EXPECT_EQ(alice.say(std::string("fork-and ") + GetParam()), "exited 0");
   EXPECT_TRUE(bob.say("try job").starts_with("busy: "));
-  std::this_thread::sleep_for(1500ms);  // longer than the lease: it must still be renewed
+  std::this_thread::sleep_for(4s);  // longer than the lease: it must still be renewed
   EXPECT_EQ(alice.say("valid"), "yes");
   EXPECT_TRUE(bob.say("try job").starts_with("busy: "));
   EXPECT_EQ(alice.say("release"), "ok");

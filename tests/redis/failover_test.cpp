@@ -278,5 +278,24 @@ TEST(RedisFailoverWait, AGrantIsNotConfirmedByAnotherServerThanTheOneThatGranted
   EXPECT_TRUE(Client(other.url()).check(hold->sequencer())) << "it has a replica, and knows the grant";
 }
 
+// Scene: the address moves while the listening connection is being made: it has asked who is there, and its subscriptions are
+// under way. The server before answers them when requests already go to the next one.
+TEST(RedisFailoverListener, AListenerThatWasStillConnectingFollowsTheAddress) {
+  RedisServer first, second;
+  Proxy address(first.port(), test::redis_framing({}));
+  Client alice("redis://127.0.0.1:" + std::to_string(address.port()) + "/0?timeout=60s&lease=10m");
+  address.delay_replies(3s);
+  auto hold = std::async(std::launch::async, [&] { return alice.mutex("job").acquire({.wait = 60s}); });
+  const auto subscribed = [](const RedisServer& server) {
+    return eventually([&] { return server.cli({"PUBSUB", "NUMSUB", "{pawl}:epoch"}).ends_with("1\n"); });
+  };
+  ASSERT_TRUE(subscribed(first));
+  address.delay_replies(0s);  // those that are on their way keep their time
+  address.move_to(second.port());
+  first.cli({"CLIENT", "KILL", "TYPE", "normal"});
+  EXPECT_TRUE(hold.get());
+  EXPECT_TRUE(subscribed(second));
+}
+
 }  // namespace
 }  // namespace pawl

@@ -54,7 +54,7 @@ using test::RedisServer;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr auto hang = 30s;
+constexpr auto hang = 120s;
 
 std::map<std::string, const store::redis::Script*> scripts_of(const std::string& scheme) {
   const store::redis::QueueScripts& all = store::redis::queue_scripts();
@@ -631,7 +631,7 @@ TEST_P(Weather, AHostThatTakesConnectionsAndNeverAnswersIsUnavailableUntilItDoes
 
 // Scenario: what alice has sent into the silence arrives when the host goes on. By then bob holds.
 TEST_P(Weather, AHostThatHangsTakesNoLockFromItsNextHolderWhenItGoesOn) {
-  Client alice = client("&timeout=300ms&lease=1s"), bob = direct("&lease=30s");
+  Client alice = client("&timeout=1s&lease=3s"), bob = direct("&lease=30s");
   const Hold lost = alice.mutex("job").acquire().value();
   proxy().hold();
   auto wait = std::async(std::launch::async, [&] { return alice.mutex("next").acquire({.wait = 500ms}).code(); });
@@ -644,7 +644,7 @@ TEST_P(Weather, AHostThatHangsTakesNoLockFromItsNextHolderWhenItGoesOn) {
   EXPECT_GT(hold.token(), lost.token());
   proxy().go_on();
   EXPECT_TRUE(eventually([&] { return alice.mutex("other").try_acquire().code() == Errc{}; }));
-  EXPECT_EQ(alice.mutex("job").try_acquire().code(), Errc::busy);
+  EXPECT_TRUE(eventually([&] { return alice.mutex("job").try_acquire().code() == Errc::busy; }));
   EXPECT_TRUE(hold.valid());
   EXPECT_EQ(bob.inspect("job").value().holders.at(0).token, hold.token());
   EXPECT_TRUE(hold.release());
@@ -654,7 +654,7 @@ TEST_P(Weather, AHostThatHangsTakesNoLockFromItsNextHolderWhenItGoesOn) {
 }
 
 TEST_P(Weather, AServerThatSpeaksAnotherProtocolIsUnavailable) {
-  Client alice = client("&timeout=500ms");
+  Client alice = client("&timeout=2s");
   Hold hold = alice.mutex("job").acquire().value();
   for (const char* babble : {"HTTP/1.1 400 Bad Request\r\n\r\n", "$-7\r\n*x\r\n", "\r\n\r\n"}) {
     proxy().babble(babble);
@@ -669,17 +669,17 @@ TEST_P(Weather, AServerThatSpeaksAnotherProtocolIsUnavailable) {
 
 // Scenario: a whole answer never comes, but each question is answered with some bytes.
 TEST_P(Weather, AnAnswerWithoutEndIsBrokenOff) {
-  Client alice = client("&timeout=300ms");
+  Client alice = client("&timeout=2s");
   Hold hold = alice.mutex("job").acquire().value();
   proxy().babble("*1000\r\n:1\r\n");
   EXPECT_THAT(alice.mutex("other").try_acquire().code(), away());
   proxy().babble("");
-  EXPECT_TRUE(alice.mutex("other").acquire({.wait = 10s}));
+  EXPECT_TRUE(alice.mutex("other").acquire({.wait = hang}));
   EXPECT_TRUE(hold.release());
 }
 
 TEST_P(Weather, AServerThatClosesEveryConnectionAtOnceIsUnavailable) {
-  Client alice = client("&timeout=300ms");
+  Client alice = client("&timeout=2s");
   Hold hold = alice.mutex("job").acquire().value();
   proxy().shut(true);
   proxy().cut();
@@ -693,7 +693,7 @@ TEST_P(Weather, AServerThatClosesEveryConnectionAtOnceIsUnavailable) {
 }
 
 TEST_P(Weather, HalfAnAnswerAndThenSilenceIsAskedAgain) {
-  Client alice = client("&timeout=300ms"), bob = direct();
+  Client alice = client("&timeout=2s"), bob = direct();
   EXPECT_TRUE(alice.mutex("job").acquire());
   proxy().arrange(Fault::half_reply, "EVALSHA claim");
   Hold hold = alice.mutex("job").acquire({.wait = hang}).value();

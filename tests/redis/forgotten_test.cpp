@@ -1,6 +1,7 @@
 // A server that has forgotten its locks: whoever holds one learns of it at once, long before its next renewal. Leases are
 // ten minutes here, so that no renewal can help.
 
+#include "tests/redis/commands.hpp"
 #include "tests/support/naive_redis.hpp"
 #include "tests/support/proxy.hpp"
 #include "tests/support/redis_frames.hpp"
@@ -133,12 +134,27 @@ TEST_P(RedisForgotten, AnAnnouncementAloneEndsNothing) {
   Client alice(url());
   const Hold hold = alice.mutex("job").acquire().value();
   const std::uint64_t before = alice.metrics().renewals;
+  const test::Commands commands(server_);
   Redis stranger(server_.port());
   EXPECT_EQ(stranger.number({"PUBLISH", "{pawl}:epoch", "99999999999999"}), 1) << "it listens";
   EXPECT_EQ(stranger.number({"PUBLISH", "{pawl}:epoch", "nonsense"}), 1);
-  EXPECT_TRUE(eventually([&] { return alice.metrics().renewals > before; })) << "it looks";
+  EXPECT_TRUE(eventually([&] { return commands.scripts() > 0; })) << "it asks the server";
+  EXPECT_TRUE(alice.check(hold.sequencer())) << "which is behind that question";
+  EXPECT_EQ(alice.metrics().renewals, before) << "the epoch is what it was: nothing is in doubt";
   EXPECT_TRUE(hold.valid());
+}
+
+// Scenario: a client that may publish does so as fast as it can.
+TEST_P(RedisForgotten, AFloodOfAnnouncementsMakesAHolderAskOneQuestionAtATime) {
+  Client alice(url());
+  const Hold hold = alice.mutex("job").acquire().value();
+  const std::uint64_t before = alice.metrics().renewals;
+  const test::Commands commands(server_);
+  constexpr int flood = 2'000;
+  server_.cli({"EVAL", "for i = 1, " + std::to_string(flood) + " do redis.call('PUBLISH', '{pawl}:epoch', '99999999999999') end", "0"});
   EXPECT_TRUE(alice.check(hold.sequencer()));
+  EXPECT_LT(commands.scripts(), flood / 10);
+  EXPECT_EQ(alice.metrics().renewals, before);
 }
 
 TEST_P(RedisForgotten, ANewEpochByHandEndsNothing) {

@@ -1,6 +1,7 @@
 // The accidents that locks on Redis are known for: docs/hazards.md. Each happens to a naive lock on a real server first,
 // and then the same things are done to pawl.
 
+#include "tests/redis/commands.hpp"
 #include "tests/redis/hazard_child.hpp"
 #include "tests/support/naive_redis.hpp"
 #include "tests/support/redis_server.hpp"
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <future>
+#include <map>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -157,7 +159,7 @@ TEST_P(RedisHazard, ACrashAtAnyMomentFreesTheLockWhenTheLeaseEnds) {
     EXPECT_TRUE(bob.mutex("job").acquire({.wait = 60s})) << "crash " << i;
   }
   Child alice;
-  ASSERT_EQ(alice.say("open " + url(server, "&lease=2s")), "ok");
+  ASSERT_EQ(alice.say("open " + url(server, "&lease=8s")), "ok");
   ASSERT_THAT(alice.say("acquire job"), StartsWith("ok"));
   alice.kill();
   EXPECT_EQ(bob.mutex("job").try_acquire().code(), Errc::busy) << "she held it when she died";
@@ -231,9 +233,9 @@ TEST_F(NaiveRedisLock, LongWorkIsDoneByTwoAtATime) {
 
 TEST_P(RedisHazard, LongWorkIsDoneByOneAtATime) {
   RedisServer server;
-  Client alice(url(server, "&lease=1s")), bob(url(server, ""));
+  Client alice(url(server, "&lease=3s")), bob(url(server, ""));
   Hold hold = alice.mutex("job").acquire().value();
-  EXPECT_EQ(bob.mutex("job").acquire({.wait = 4s}).code(), Errc::timed_out) << "four leases";
+  EXPECT_EQ(bob.mutex("job").acquire({.wait = 7s}).code(), Errc::timed_out) << "more than two leases";
   EXPECT_TRUE(hold.valid());
   EXPECT_TRUE(bob.check(hold.sequencer()));
   EXPECT_TRUE(hold.release());
@@ -387,6 +389,19 @@ TEST_P(RedisHazard, WithWaitReplicasAGrantThatNoReplicaHasIsNoGrant) {
   pair.fail_over();
   Client bob(url(pair.replica, "&timeout=1s"));
   EXPECT_TRUE(bob.mutex("job").try_acquire()) << "and he is the only one";
+}
+
+// Since Redis 7.2 WAIT counts from the last write of its own connection; from none, every replica counts.
+TEST_P(RedisHazard, WithWaitReplicasTheConnectionThatWaitsHasWrittenBehindTheGrant) {
+  Pair pair;
+  ASSERT_TRUE(pair.replicated());
+  Client alice(url(pair.master, "&timeout=10s&wait_replicas=1"));
+  const test::Commands commands(pair.master);
+  const Result<Hold> hold = alice.mutex("job").acquire({.wait = 60s});
+  EXPECT_TRUE(hold);
+  std::map<std::string, int> counts = commands.counts();
+  EXPECT_EQ(counts["wait"], 1);
+  EXPECT_EQ(counts["publish"], 1);
 }
 
 TEST_P(RedisHazard, WithWaitReplicasTheNewMasterKnowsTheHolder) {

@@ -166,11 +166,34 @@ TEST(RedisConnection, ScriptsThatTheServerKnowsAreNotSentAgain) {
   EXPECT_EQ(proxy.seen("EVAL 0"), 3u) << "now it does not";
 }
 
+TEST(RedisCredentials, CallbacksThatHangDoNotKeepOtherClientsFromConnecting) {
+  RedisServer server({"--requirepass", "sesame"});
+  const std::string at = "redis://127.0.0.1:" + std::to_string(server.port()) + "/0?timeout=60s";
+  std::promise<void> answer;
+  std::atomic<int> asked = 0;
+  ClientOptions hangs;
+  hangs.credentials = [&, answered = answer.get_future().share()]() -> Result<Credentials> {
+    ++asked;
+    answered.wait();
+    return Credentials{"", "sesame"};
+  };
+  std::vector<std::future<Errc>> waits;
+  for (int i = 0; i < 6; ++i) {
+    waits.push_back(std::async(std::launch::async, [&] { return Client::open(at, hangs).code(); }));
+  }
+  EXPECT_TRUE(eventually([&] { return asked == 6; })) << "each has a thread of its own";
+  ClientOptions knows;
+  knows.credentials = []() -> Result<Credentials> { return Credentials{"", "sesame"}; };
+  EXPECT_TRUE(Client::open(at, knows));
+  answer.set_value();
+  for (auto& wait : waits) EXPECT_EQ(wait.get(), Errc{});
+}
+
 // Scenario: a firewall forgets the connection on which the client listens. Nothing is ever said of that.
 TEST(RedisConnection, ThatListensAndHasGoneSilentIsNoticed) {
   RedisServer server;
   test::Proxy proxy(server.port(), test::redis_framing({}));
-  Client bob("redis://127.0.0.1:" + std::to_string(proxy.port()) + "/0?lease=1s&timeout=500ms");
+  Client bob("redis://127.0.0.1:" + std::to_string(proxy.port()) + "/0?lease=9s&timeout=3s");
   EXPECT_TRUE(bob.mutex("first").acquire());  // opens the session, and so the listener
   Hold kept = bob.mutex("kept").acquire().value();
   const std::size_t before = proxy.accepted();

@@ -99,7 +99,7 @@ TEST(Redis, FiftyWaitersOutliveTheLossOfTheListeningConnection) {
 
 TEST(Redis, AServerThatHangsIsUnavailableAndItsHoldsAreLostInTime) {
   RedisServer server;
-  Client client(server.url("?timeout=300ms&lease=1s"));
+  Client client(server.url("?timeout=1s&lease=3s"));
   const Hold hold = client.mutex("job").acquire().value();
   server.stop();
   EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));

@@ -67,9 +67,15 @@ void ScriptedFaults::lose_next_reply(Operation operation) {
   lost_replies_.insert(operation);
 }
 
-void ScriptedFaults::throw_next(Operation operation, bool applied) {
+void ScriptedFaults::throw_next(Operation operation, bool applied, bool at_once) {
   std::lock_guard lock(mutex_);
   (applied ? thrown_after_ : thrown_).insert(operation);
+  if (at_once) thrown_at_once_.insert(operation);
+}
+
+void ScriptedFaults::refuse_after_next(Operation operation) {
+  std::lock_guard lock(mutex_);
+  refused_after_.insert(operation);
 }
 
 std::size_t ScriptedFaults::count(Operation operation) const {
@@ -95,7 +101,11 @@ Fault ScriptedFaults::next(Operation operation) {
     fault.loss = Fault::Loss::thrown;
   } else if (take_one(thrown_after_, operation)) {
     fault.loss = Fault::Loss::thrown_after;
+  } else if (take_one(refused_after_, operation)) {
+    fault.loss = Fault::Loss::refuse_after;
   }
+  const bool thrown = fault.loss == Fault::Loss::thrown || fault.loss == Fault::Loss::thrown_after;
+  fault.at_once = thrown && take_one(thrown_at_once_, operation);
   return fault;
 }
 
@@ -129,6 +139,7 @@ Fault RandomFaults::next(Operation) {
   }
   if (chance(rates.thrown)) {
     fault.loss = chance(0.5) ? Fault::Loss::thrown : Fault::Loss::thrown_after;
+    fault.at_once = chance(0.5);
     return fault;
   }
   if (chance(rates.drop_reply)) fault.loss = Fault::Loss::reply;

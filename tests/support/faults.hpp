@@ -42,7 +42,11 @@ struct Fault {
     reply,         ///< applied; outcome_unknown at the deadline
     thrown,        ///< not applied: the call throws std::system_error, as if there were no thread left
     thrown_after,  ///< applied, and then the same
+    refuse_after,  ///< applied; permission_denied at once, like a script that fails in the middle
   } loss = Loss::none;
+  /// Of thrown and thrown_after: a call that could be answered at once (claim_now, withdraw_now) throws as well. Otherwise
+  /// that call answers nothing, and the request that follows it throws.
+  bool at_once = false;
 
   /// A delay past the deadline is outcome_unknown at the deadline, and the request is applied later all the same.
   Duration request_delay = {};
@@ -89,7 +93,9 @@ class ScriptedFaults final : public FaultPlan {
   void lose_next_request(Operation operation);
   void lose_next_reply(Operation operation);
   /// The next call of these throws, once; `applied`: after the store has done what was asked.
-  void throw_next(Operation operation, bool applied = false);
+  void throw_next(Operation operation, bool applied = false, bool at_once = false);
+  /// The store does what the next one of these asks, and answers permission_denied, once.
+  void refuse_after_next(Operation operation);
 
   /// How many requests of that sort there were, lost ones included.
   std::size_t count(Operation operation) const;
@@ -109,6 +115,8 @@ class ScriptedFaults final : public FaultPlan {
   std::multiset<Operation> lost_replies_;
   std::multiset<Operation> thrown_;
   std::multiset<Operation> thrown_after_;
+  std::multiset<Operation> thrown_at_once_;
+  std::multiset<Operation> refused_after_;
   std::array<std::size_t, operation_count> counts_{};
 };
 

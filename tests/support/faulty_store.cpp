@@ -96,6 +96,10 @@ class FaultyStore::Wire {
       [[maybe_unused]] Result<T> answer = co_await request(deadline);
       no_thread_left();
     }
+    if (fault.loss == Loss::refuse_after) {
+      [[maybe_unused]] Result<T> answer = co_await request(deadline);
+      co_return Error{Errc::permission_denied, std::string(to_string(operation)) + ": refused half-way, by order of a test"};
+    }
     if (is_clean(fault)) {
       Result<T> answer = co_await request(deadline);
       co_return answer;
@@ -112,8 +116,10 @@ class FaultyStore::Wire {
   template <class T>
   std::optional<Result<T>> send_now(Operation operation, const std::function<std::optional<Result<T>>()>& request) {
     const Fault fault = next(operation);
+    if (fault.at_once && fault.loss == Loss::thrown) no_thread_left();
     std::optional<Result<T>> answer;
-    if (is_clean(fault)) answer = request();
+    if (is_clean(fault) || fault.at_once) answer = request();
+    if (answer && fault.at_once) no_thread_left();
     if (!answer) kept_.emplace_back(operation, fault);
     return answer;
   }

@@ -103,8 +103,11 @@ void ServerProcess::start(const std::vector<std::string>& command, const std::st
   throw std::runtime_error(command.front() + " did not start; see " + log);
 }
 
+// A process with many threads goes on for a while after SIGSTOP was sent.
 void ServerProcess::signal(int number) const {
-  if (pid_ > 0) ::kill(pid_, number);
+  if (pid_ <= 0) return;
+  ::kill(pid_, number);
+  if (number == SIGSTOP) ::waitpid(pid_, nullptr, WUNTRACED);
 }
 
 void ServerProcess::kill() {

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 /// False when it hangs. Not in a hurry: a starting server needs the processor more than we do.
 template <class Condition>
 bool wait_until(Condition so) {
-  for (const auto end = std::chrono::steady_clock::now() + 120s; std::chrono::steady_clock::now() < end;) {
+  for (const auto end = std::chrono::steady_clock::now() + 300s; std::chrono::steady_clock::now() < end;) {
     if (so()) return true;
     std::this_thread::sleep_for(5ms);
   }
@@ -129,7 +129,9 @@ ZooKeeperOptions ZooKeeperEnsemble::options_of(std::size_t i, ZooKeeperOptions o
   // All that it connects to goes through its proxy. Whoever was out of reach is to notice soon that it no longer is.
   const std::vector<std::string> jvm{
       "-DsocksProxyHost=127.0.0.1", "-DsocksProxyPort=" + std::to_string(members_[i].proxy.port()),
-      "-DsocksNonProxyHosts=", "-Dzookeeper.cnxTimeout=1000", "-Dzookeeper.fastleader.maxNotificationInterval=500"};
+      "-DsocksNonProxyHosts=", "-Dzookeeper.cnxTimeout=1000", "-Dzookeeper.fastleader.maxNotificationInterval=500",
+      // A follower tries five times: a leader on a busy machine may need longer than 400 ms to open its port.
+      "-Dzookeeper.leaderConnectDelayDuringRetryMs=500"};
   options.config.insert(options.config.begin(), config.begin(), config.end());
   options.jvm.insert(options.jvm.begin(), jvm.begin(), jvm.end());
   return options;

@@ -122,7 +122,7 @@ TEST(ZooKeeperCounter, ALockWhoseFolderHasUsedUpItsNumbersIsUnavailableUntilTheF
   }
   wear_out(server, folder, last_number - 2);
 
-  const std::string url = server.url("?prefix=" + top + "&lease=6s&timeout=2s");
+  const std::string url = server.url("?prefix=" + top + "&lease=6s&timeout=60s");
   Eye eye(server);
   Client alice(url), bob(url), carol(url);
   {

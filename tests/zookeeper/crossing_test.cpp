@@ -52,9 +52,9 @@ TEST(ZooKeeperCrossing, WhoStopsReadingAsSoonAsItHasStoppedWritingLeavesNothingB
 TEST(ZooKeeperCrossing, ADowngradeThatIsAnsweredLateIsARevocableHold) {
   for (const bool now : {false, true}) {
     Stage stage;
-    Client alice = stage.alice("&lease=60s&timeout=300ms"), bob = stage.bob();
+    Client alice = stage.alice("&lease=60s&timeout=1s"), bob = stage.bob();
     Hold held = alice.shared_mutex("job").acquire().value();
-    stage.proxy.delay_replies(2s);
+    stage.proxy.delay_replies(4s);
     EXPECT_EQ(held.downgrade().code(), Errc::outcome_unknown);
     stage.proxy.delay_replies(0ms);
     ASSERT_TRUE(eventually([&] { return held.downgrade().has_value(); }));

@@ -158,7 +158,7 @@ TEST_P(ZooKeeperFork, AChildThatOutlivesItsParentDoesNotKeepTheParentsLock) {
   ASSERT_EQ(::pipe(pipe_ends), 0);
   const pid_t parent = ::fork();
   if (parent == 0) {
-    Client client(url(server_.port()) + "&lease=1s");
+    Client client(url(server_.port()) + "&lease=6s");
     const Hold hold = client.mutex("of the dead").acquire().value();
     const pid_t child = ::fork();
     if (child != 0 && ::write(pipe_ends[1], &child, sizeof child) != sizeof child) ::_exit(1);

@@ -325,7 +325,7 @@ TEST_P(InteropTest, OneWhoGivesUpInTheMiddleLeavesTheLineWhole) {
     const auto second = one_of(side, "mutex");
     const auto third = one_of(other(side), "mutex");
     ASSERT_TRUE(first->tries());
-    second->ask(2s);
+    second->ask(8s);
     ASSERT_TRUE(line_is(2));
     third->ask();
     ASSERT_TRUE(line_is(3));

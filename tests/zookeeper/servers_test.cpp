@@ -116,6 +116,11 @@ class Session {
   std::vector<std::shared_ptr<void>> kept_;
 };
 
+/// Elections on a busy machine take their time, and may fail for want of it.
+constexpr auto hang = 300s;
+/// Followers and leaders that hear nothing from each other stay together for longer than any test takes.
+const ZooKeeperOptions patient{.sync_limit = 300s};
+
 std::vector<std::string> modes(const ZooKeeperEnsemble& ensemble) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < ZooKeeperEnsemble::size; ++i) all.push_back(ensemble[i].mode());
@@ -168,7 +173,8 @@ TEST(ZooKeeperServer, EmptyContainersAreRemovedAsOftenAsWasSaid) {
 
 TEST(ZooKeeperEnsemble, HasOneLeaderAndTwoFollowers) {
   const ZooKeeperEnsemble& ensemble = ZooKeeperEnsemble::shared();
-  EXPECT_THAT(modes(ensemble), testing::ElementsAre("follower", "follower", "leader"));
+  const std::vector<std::string> one_leads{"follower", "follower", "leader"};
+  EXPECT_TRUE(test::eventually([&] { return modes(ensemble) == one_leads; }, hang));
   EXPECT_EQ(ensemble[ensemble.leader()].mode(), "leader");
   EXPECT_EQ(ensemble[ensemble.follower()].mode(), "follower");
 }
@@ -182,25 +188,25 @@ TEST(ZooKeeperEnsemble, ElectsAnotherWhenTheLeaderIsKilledAndTakesItBack) {
   EXPECT_NE(second, first);
   ASSERT_EQ(Session(ensemble[second]).create("/meanwhile", "silver"), ZOK);
   ensemble.start(first);
-  EXPECT_EQ(ensemble[first].mode(), "follower");
+  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode() == "follower"; }, hang));
   Session session(ensemble[first]);
   EXPECT_EQ(session.get("/kept"), "gold");
   EXPECT_EQ(session.get("/meanwhile"), "silver");
 }
 
 TEST(ZooKeeperEnsemble, ElectsAnotherWhenTheLeaderHangs) {
-  ZooKeeperEnsemble ensemble(ZooKeeperOptions{.sync_limit = 1s});
+  ZooKeeperEnsemble ensemble(ZooKeeperOptions{.sync_limit = 5s});
   const std::size_t first = ensemble.leader();
   ensemble.stop(first);
   EXPECT_NE(ensemble.leader(), first);
   ensemble.go_on(first);
-  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode() == "follower"; }));
+  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode() == "follower"; }, hang));
 }
 
 TEST(ZooKeeperEnsemble, ACutFollowerAnswersItsClientsButItsWritesWait) {
-  ZooKeeperEnsemble ensemble;
+  ZooKeeperEnsemble ensemble(patient);
   const std::size_t leader = ensemble.leader(), alone = ensemble.follower();
-  Session writer(ensemble[alone]), reader(ensemble[alone]), elsewhere(ensemble[leader]);
+  Session writer(ensemble[alone], hang), reader(ensemble[alone], hang), elsewhere(ensemble[leader], hang);
   ASSERT_EQ(writer.create("/before", "1"), ZOK);
   ASSERT_EQ(reader.get("/before"), "1");
 
@@ -225,28 +231,35 @@ TEST(ZooKeeperEnsemble, ACutFollowerAnswersItsClientsButItsWritesWait) {
 }
 
 TEST(ZooKeeperEnsemble, ACutFollowerStillSpeaksForASessionThatHasEnded) {
-  ZooKeeperEnsemble ensemble;
+  ZooKeeperEnsemble ensemble(patient);
   const std::size_t leader = ensemble.leader(), alone = ensemble.follower();
-  Session holder(ensemble[alone], 2s), elsewhere(ensemble[leader]);
+  // The holder's session is driven only in its calls: it must outlast everything else that the test does.
+  Session holder(ensemble[alone], 15s), elsewhere(ensemble[leader], hang);
+  ASSERT_EQ(elsewhere.create("/warm", ""), ZOK);
   ASSERT_EQ(holder.create("/held", "mine", ZOO_EPHEMERAL), ZOK);
   ASSERT_EQ(elsewhere.get("/held"), "mine");
   ensemble.cut(alone);
-  EXPECT_TRUE(test::eventually([&] { return holder.get("/held") == "mine" && !elsewhere.get("/held"); }));
+  EXPECT_TRUE(test::eventually([&] { return holder.get("/held") == "mine" && !elsewhere.get("/held"); }, hang));
   EXPECT_EQ(holder.get("/held"), "mine");
   ensemble.heal(alone);
 }
 
 TEST(ZooKeeperEnsemble, TheOthersElectALeaderWhenTheirsIsCutOff) {
-  ZooKeeperEnsemble ensemble(ZooKeeperOptions{.sync_limit = 1s});
+  ZooKeeperEnsemble ensemble(ZooKeeperOptions{.sync_limit = 5s});
   const std::size_t first = ensemble.leader();
   ensemble.cut(first);
-  const std::size_t second = ensemble.leader();
-  EXPECT_NE(second, first);
-  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode().empty(); }));
-  ASSERT_EQ(Session(ensemble[second]).create("/meanwhile", "1"), ZOK);
+  EXPECT_NE(ensemble.leader(), first);
+  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode().empty(); }, hang));
+  // On a busy machine they may have to elect once more.
+  EXPECT_TRUE(test::eventually(
+      [&] {
+        const int code = Session(ensemble[ensemble.leader()]).create("/meanwhile", "1");
+        return code == ZOK || code == ZNODEEXISTS;
+      },
+      hang));
   ensemble.heal(first);
-  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode() == "follower"; }));
-  EXPECT_EQ(Session(ensemble[first]).get("/meanwhile"), "1");
+  EXPECT_TRUE(test::eventually([&] { return ensemble[first].mode() == "follower"; }, hang));
+  EXPECT_TRUE(test::eventually([&] { return Session(ensemble[first]).get("/meanwhile") == "1"; }, hang));
 }
 
 }  // namespace

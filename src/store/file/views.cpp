@@ -9,7 +9,8 @@ namespace pawl::store::file {
 
 Tables::Page Tables::inspect(const LockKey& key, Bookmark from) {
   Page page{.continues = from.inside};
-  const auto lock = find_living(lock_key(key));
+  // All holders are looked at for the first page only: for each page, that would be too much where there are very many.
+  const auto lock = from.inside ? find(lock_key(key)) : find_living(lock_key(key));
   if (lock) {
     page.views.push_back(view(lock->record, from));
   } else if (!from.inside) {
@@ -22,7 +23,7 @@ Tables::Page Tables::inspect(const LockKey& key, Bookmark from) {
 Tables::Page Tables::list(std::string_view prefix, Bookmark from) {
   Page page;
   if (from.inside) {
-    const auto lock = find_living(from.lock);
+    const auto lock = find(from.lock);
     page.continues = lock.has_value();
     if (lock) page.views.push_back(view(lock->record, from));
     if (!lock) from.inside = false;

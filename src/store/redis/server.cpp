@@ -232,8 +232,9 @@ awaitable<Result<void>> Server::teach(Deadline deadline) {
 void Server::meet(Life life) {
   const bool another = !life_.empty() && life_ != life;
   life_ = std::move(life);
-  if (another && listener_) listener_->leave(changed());
-  if (another && replicas_) replicas_->leave(changed());
+  // Also while they are still connecting: to the server before, perhaps.
+  if (another && listener_) listener_->redial(changed());
+  if (another && replicas_) replicas_->redial(changed());
 }
 
 awaitable<Result<void>> Server::learn_epoch(bool raise, Deadline deadline) {
@@ -375,8 +376,7 @@ awaitable<Result<void>> Server::drop_unknown_claims(SessionId session, std::stri
 // "message", channel, what.
 void Server::hear(const Reply& reply) {
   if (reply.items.size() != 3 || !reply.items[0].is("message")) return;
-  // Only a hint: the server is asked whether it still knows the sessions.
-  if (reply.items[1].is(epoch_channel_)) return reply.items[2].is(std::to_string(epoch_)) ? void() : doubt_sessions();
+  if (reply.items[1].is(epoch_channel_)) return hear_of_epoch(reply.items[2].text);
   if (const auto heard = channels_.find(reply.items[1].text); heard != channels_.end()) return tell(heard->second);
   std::optional<Letter> letter = Letter::read(reply.items[2].text, secret_, config_.wait_replicas == 0);
   if (!letter) return;
@@ -385,6 +385,23 @@ void Server::hear(const Reply& reply) {
   if (granted && letter->notice.grant.token.epoch() != epoch_) letter->notice = Notice();
   const auto found = watches_.find(letter->claim);
   if (found != watches_.end()) found->second(letter->notice);
+}
+
+// Only a hint, and any client that may publish can send it: the server is asked, by one question at a time. Sessions are
+// doubted only if its epoch has changed.
+void Server::hear_of_epoch(const std::string& announced) {
+  if (whole(announced) <= epoch_) return;
+  asks_epoch_again_ = true;
+  if (std::exchange(asks_epoch_, true)) return;
+  base::spawn(runtime_, check_epoch(shared_from_this()));
+}
+
+awaitable<void> Server::check_epoch([[maybe_unused]] std::shared_ptr<Server> self) {
+  while (std::exchange(asks_epoch_again_, false)) {
+    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+    [[maybe_unused]] Result<std::uint64_t> known = co_await ask_epoch(false, deadline);  // if not: up_again() doubts them
+  }
+  asks_epoch_ = false;
 }
 
 void Server::tell(const std::set<ClaimId>& claims) {
@@ -419,11 +436,15 @@ awaitable<Result<std::int64_t>> Server::replicas_that_know(Duration patience, De
   if (!replicas_) replicas_ = make_connection(Role::replicas);
   Result<void> up = co_await replicas_->ready(deadline);
   if (!up) co_return up.error();
-  // WAIT goes by what the server had written when this connection asked it last.
+  // WAIT goes by what the server had written when this connection asked it last; since Redis 7.2, when this connection wrote
+  // last. A message counts as written, and is behind the grant.
+  const Connection::Asked written = replicas_->tell({"PUBLISH", config_.prefix + "wait", ""});
   const Connection::Asked who = replicas_->tell({"INFO"});
   Words wait{"WAIT", std::to_string(config_.wait_replicas)};
   wait.push_back(std::to_string(std::chrono::ceil<std::chrono::milliseconds>(patience).count()));
   const Connection::Asked how_many = replicas_->tell(wait);
+  Result<Reply> after_grant = co_await replicas_->answer_to(written, deadline);
+  if (!after_grant) co_return after_grant.error();
   Result<Reply> info = co_await replicas_->answer_to(who, deadline);
   if (!info) co_return info.error();
   const Result<Life> life = life_of(info->text);
@@ -437,7 +458,7 @@ awaitable<Result<std::int64_t>> Server::replicas_that_know(Duration patience, De
 
 void Server::leave_all(const Error& why) {
   for (const SharedConnection& connection : {requests_, listener_, replicas_}) {
-    if (connection) connection->leave(why);
+    if (connection) connection->redial(why);
   }
 }
 

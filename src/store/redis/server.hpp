@@ -109,6 +109,8 @@ class Server : public std::enable_shared_from_this<Server> {
   awaitable<void> drop_unknown_claims(std::shared_ptr<Server> self, SessionId session);
   awaitable<Result<void>> drop_unknown_claims(SessionId session, std::string_view kind);
   void hear(const Reply& reply);
+  void hear_of_epoch(const std::string& announced);
+  awaitable<void> check_epoch(std::shared_ptr<Server> self);
   void tell(const std::set<ClaimId>& claims);
   void up_again();
   void doubt_sessions();
@@ -126,6 +128,8 @@ class Server : public std::enable_shared_from_this<Server> {
   std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
   std::uint64_t epoch_ = 0;
   bool was_up_ = false;
+  bool asks_epoch_ = false;  // because another one was announced
+  bool asks_epoch_again_ = false;
   SharedConnection requests_;
   SharedConnection listener_;
   SharedConnection replicas_;  // WAIT blocks a connection: nothing else goes over this one

@@ -223,13 +223,14 @@ end
 
 local function key_lease(claim) return whole(number(claim.y) + number(claim.d)) end
 
--- One of those who wait here; a client of another library may be faster.
+-- One of the waiters; a client of another library may be faster. Those whose session has ended are taken out; when they are
+-- swept, another one is woken.
 local function wake_one(lock)
   for _ = 1, 50 do
     local id = call('SPOP', P .. 'w:' .. lock)
     if not id then return end
     local claim = read(P .. 'c:' .. id)
-    if claim then
+    if claim and lives(claim.s) then
       tell(claim, id, 'again')
       return
     end

@@ -31,7 +31,11 @@ local function holders_of(scheme, key)
   if call('EXISTS', key) == 0 then return nil, 0 end
   local owner = key_owner(scheme, key)
   if is_delay(owner) then return {}, call('PTTL', key) end
-  return {view(claim_of(scheme, owner)) or {'foreign', whole(call('PTTL', key))}}, 0
+  local id = claim_of(scheme, owner)
+  local holder = view(id)
+  if holder then return {holder}, 0 end
+  if call('EXISTS', P .. 'c:' .. id) == 1 then return {}, call('PTTL', key) end  -- ours, and its session has ended
+  return {{'foreign', whole(call('PTTL', key))}}, 0
 end
 
 local function inspect(lock, key, from)
