@@ -79,8 +79,14 @@ TEST_F(DriverTest, ACallerTakesTheSeatFromTheBackground) {
   const auto me = std::this_thread::get_id();
   who_drives_now();  // the background sits
   Driver::Caller caller;
-  repeat_until([&] { return std::this_thread::get_id() == me; }, [&] { driver_.finish(caller); });
+  std::thread::id drives;
+  repeat_until([&] { return std::this_thread::get_id() == me; },
+               [&] {
+                 drives = std::this_thread::get_id();
+                 driver_.finish(caller);
+               });
   driver_.wait(caller);  // hangs unless we come to drive
+  EXPECT_EQ(drives, me);
 }
 
 TEST_F(DriverTest, TheBackgroundTakesOverWhenTheCallerIsDone) {
@@ -94,6 +100,7 @@ TEST_F(DriverTest, ACallerWhoIsDoneBeforeItWaitsDoesNotWait) {
   Driver::Caller me;
   driver_.finish(me);
   driver_.wait(me);
+  EXPECT_NE(who_drives_now(), std::this_thread::get_id()) << "nobody was kept";
 }
 
 TEST_F(DriverTest, WorkIsRunHereOnlyWhileTheSeatIsEmpty) {
@@ -314,7 +321,20 @@ TEST_F(DriverTest, HelpDoesNotServeForEver) {
 }
 
 TEST_F(DriverTest, HelpInsideADriverIsNothing) {
-  call([&] { driver_.help(); });
+  bool helped = false, ran_inside = false;
+  call([&] {
+    bool inside = true;
+    post(driver_.io(), [&helped, &ran_inside, &inside] {
+      helped = true;
+      ran_inside = inside;
+    });
+    driver_.help();
+    inside = false;
+    EXPECT_FALSE(helped) << "what is ready is not run in the middle of something else";
+  });
+  call([] {});
+  EXPECT_TRUE(helped);
+  EXPECT_FALSE(ran_inside);
 }
 
 TEST_F(DriverTest, ACallerThatSleepsForLongDoesNotKeepTheBackgroundAwake) {

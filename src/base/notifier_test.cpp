@@ -161,12 +161,18 @@ TEST_F(NotifierTest, WhatACallbackHeldIsLetGoWhenItIsOver) {
 
 // A hold that goes cancels its alarm, and the notifier may be the last to let go of it.
 TEST_F(NotifierTest, WhatACallbackHeldMayCancelAlarmsWhenItGoes) {
-  notifier_.call([end = std::make_shared<AtTheEnd>([&] { notifier_.cancel_alarm(1); })] {});
+  std::atomic<int> gone = 0;
+  const auto at_the_end = [&] {
+    notifier_.cancel_alarm(1);
+    ++gone;
+  };
+  notifier_.call([end = std::make_shared<AtTheEnd>(at_the_end)] {});
   settle();
-  const Runtime::AlarmId id = notifier_.set_alarm(
-      read_boot_clock() + 1h, [end = std::make_shared<AtTheEnd>([&] { notifier_.cancel_alarm(1); })] {});
+  const Runtime::AlarmId id =
+      notifier_.set_alarm(read_boot_clock() + 1h, [end = std::make_shared<AtTheEnd>(at_the_end)] {});
   notifier_.cancel_alarm(id);
   settle();
+  EXPECT_EQ(gone, 2);
 }
 
 TEST_F(NotifierTest, StopLetsWhatIsDueBeCalledAndNothingElse) {

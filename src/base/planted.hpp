@@ -34,6 +34,8 @@ enum class Bug : std::uint8_t {
   multi_half_lost,       ///< several locks are given while one of them was lost over the wait for the others
   observer_repeats,      ///< an observer is told the last leader again
   observer_skips,        ///< an observer is told the newest leader only
+  no_drift_margin,       ///< a holder trusts that its clock runs as fast as the store's
+  local_lifo,            ///< of the threads of one client, the last one to ask is served first
 };
 
 struct BugName {
@@ -41,7 +43,7 @@ struct BugName {
   std::string_view name;
 };
 
-inline constexpr std::array<BugName, 21> bug_names = {{
+inline constexpr std::array<BugName, 23> bug_names = {{
     {Bug::release_by_name, "release_by_name"},
     {Bug::deadline_from_reply, "deadline_from_reply"},
     {Bug::renewal_creates, "renewal_creates"},
@@ -63,6 +65,8 @@ inline constexpr std::array<BugName, 21> bug_names = {{
     {Bug::multi_half_lost, "multi_half_lost"},
     {Bug::observer_repeats, "observer_repeats"},
     {Bug::observer_skips, "observer_skips"},
+    {Bug::no_drift_margin, "no_drift_margin"},
+    {Bug::local_lifo, "local_lifo"},
 }};
 
 constexpr std::optional<Bug> parse_bug(std::string_view name) {

@@ -22,14 +22,30 @@ struct SimProcess::Alarm final : Timers::Node {
   Timers::Key key{};
 };
 
-SimProcess::SimProcess(SimWorld& world) : world_(world) {}
+SimProcess::SimProcess(SimWorld& world, std::int64_t drift_ppm) : world_(world), drift_ppm_(drift_ppm) {}
 
 SimProcess::~SimProcess() {
   crashed_ = true;
   pending_.drop_all();
 }
 
-Time SimProcess::now() const { return world_.now(); }
+Time SimProcess::now() const { return local(world_.now()); }
+
+Time SimProcess::local(Time world) const {
+  constexpr std::int64_t million = 1'000'000;
+  const std::int64_t since = (world - SimWorld::began).count();
+  return world + Duration(since / million * drift_ppm_ + since % million * drift_ppm_ / million);
+}
+
+Time SimProcess::in_world_time(Time local_time) const {
+  if (drift_ppm_ == 0 || local_time == Time::max()) return local_time;
+  const auto since = static_cast<long double>((local_time - SimWorld::began).count());
+  const auto guess = static_cast<std::int64_t>(since * 1e6L / static_cast<long double>(1'000'000 + drift_ppm_));
+  Time world = SimWorld::began + Duration(guess);
+  while (local(world) >= local_time) world -= Duration(1);
+  while (local(world) < local_time) world += Duration(1);
+  return world;
+}
 
 std::uint64_t SimProcess::unix_milliseconds() const {
   constexpr std::uint64_t year_2020 = 1'577'836'800'000;
@@ -78,7 +94,9 @@ SimWorld::~SimWorld() {
   for (auto& process : processes_) process->pending_.drop_all();
 }
 
-SimProcess& SimWorld::add_process() { return *processes_.emplace_back(std::make_unique<SimProcess>(*this)); }
+SimProcess& SimWorld::add_process(std::int64_t drift_ppm) {
+  return *processes_.emplace_back(std::make_unique<SimProcess>(*this, drift_ppm));
+}
 
 bool SimWorld::step() {
   const std::size_t count = processes_.size();
@@ -96,9 +114,11 @@ SimProcess* SimWorld::next_timer(Time& at) {
   for (auto& process : processes_) {
     if (!process->runs()) continue;
     const auto next = process->timers_.next();
-    if (next && (who == nullptr || *next < at)) {
+    if (!next) continue;
+    const Time then = process->in_world_time(*next);
+    if (who == nullptr || then < at) {
       who = process.get();
-      at = *next;
+      at = then;
     }
   }
   return who;
@@ -116,7 +136,7 @@ bool SimWorld::run_until(const std::function<bool()>& done, Time until) {
     SimProcess* who = next_timer(at);
     if (who == nullptr || at > until) return false;
     if (at > now_) now_ = at;
-    who->timers_.fire_one(now_);
+    who->timers_.fire_one(who->now());
   }
 }
 

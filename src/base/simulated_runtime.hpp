@@ -15,11 +15,11 @@ namespace pawl::base {
 
 class SimWorld;
 
-/// One simulated process: its own queue, on the world's time. It can be paused (it runs nothing, all clocks go on, as
+/// One simulated process: its own queue, and a clock that may run faster or slower than the world's. It can be paused (it runs nothing, all clocks go on, as
 /// with SIGSTOP) or crash (it never runs again).
 class SimProcess final : public Runtime {
  public:
-  explicit SimProcess(SimWorld& world);
+  explicit SimProcess(SimWorld& world, std::int64_t drift_ppm = 0);
   ~SimProcess() override;
 
   Time now() const override;
@@ -42,6 +42,8 @@ class SimProcess final : public Runtime {
   void resume() { paused_ = false; }
   bool paused() const { return paused_; }
   void crash() { crashed_ = true; }
+  /// When it is that time by this process's clock.
+  Time in_world_time(Time local) const;
 
  private:
   friend class SimWorld;
@@ -50,7 +52,10 @@ class SimProcess final : public Runtime {
   bool runs() const { return !paused_ && !crashed_; }
   bool run_one();
 
+  Time local(Time world) const;
+
   SimWorld& world_;
+  const std::int64_t drift_ppm_;  // by how many millionths its clock is too fast
   bool paused_ = false;
   bool crashed_ = false;
   std::map<AlarmId, std::unique_ptr<Alarm>> alarms_;
@@ -66,8 +71,11 @@ class SimWorld {
   /// Everything that is still waiting is dropped; nothing runs any more.
   ~SimWorld();
 
-  SimProcess& add_process();
+  /// Its clock is so many millionths too fast; negative: too slow.
+  SimProcess& add_process(std::int64_t drift_ppm = 0);
 
+  /// All clocks agree then.
+  static constexpr Time began{std::chrono::hours(1)};
   Time now() const { return now_; }
   std::uint64_t random() { return chance_(); }
   std::uint64_t steps() const { return steps_; }
@@ -84,7 +92,7 @@ class SimWorld {
   bool step();
   SimProcess* next_timer(Time& at);
 
-  Time now_ = Time(std::chrono::hours(1));
+  Time now_ = began;
   std::mt19937_64 chance_;
   std::uint64_t steps_ = 0;
   std::vector<std::unique_ptr<SimProcess>> processes_;

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -186,6 +189,42 @@ TEST_F(SimulatedRuntimeTest, OffloadedWorkRunsInline) {
 TEST_F(SimulatedRuntimeTest, NothingBlocks) {
   EXPECT_FALSE(alice_.may_block());
   EXPECT_EQ(alice_.block_on(seven()).code(), Errc::would_deadlock);
+}
+
+TEST(SimulatedRuntimeDrift, AClockThatIsTooFastOrTooSlowRingsItsAlarmsSo) {
+  SimWorld world{1};
+  SimProcess& fast = world.add_process(10'000);
+  SimProcess& slow = world.add_process(-10'000);
+  SimProcess& right = world.add_process();
+  const Time began = world.now();
+  std::map<std::string, Duration> rang;
+  const auto ring_after_100s = [&](SimProcess& process, const std::string& name) {
+    process.set_alarm(process.now() + 100s, [&, name] { rang[name] = world.now() - began; });
+  };
+  ring_after_100s(fast, "fast");
+  ring_after_100s(slow, "slow");
+  ring_after_100s(right, "right");
+  world.run_for(200s);
+  EXPECT_EQ(rang["right"], 100s);
+  EXPECT_EQ(rang["fast"] / 1ms, 99'009);
+  EXPECT_EQ(rang["slow"] / 1ms, 101'010);
+  EXPECT_EQ(fast.now() - began, 202s);
+  EXPECT_EQ(slow.now() - began, 198s);
+}
+
+TEST(SimulatedRuntimeDrift, WorldTimeIsTheFirstMomentAtWhichItIsThatTime) {
+  SimWorld world{1};
+  for (const std::int64_t ppm : {-9'900, -1, 0, 1, 9'900}) {
+    SimProcess& process = world.add_process(ppm);
+    for (const Duration since : {Duration(0ns), Duration(1ns), Duration(999'999ns), Duration(12'345'678'901ns)}) {
+      const Time local = SimWorld::began + since;
+      const Time there = process.in_world_time(local);
+      world.run_for(std::max<Duration>(there - world.now(), 0ns));
+      if (world.now() == there) {
+        EXPECT_GE(process.now(), local) << ppm;
+      }
+    }
+  }
 }
 
 TEST(SimulatedRuntimeAtTheEnd, WhatWasWaitingIsDroppedAndWakesNobody) {

@@ -565,6 +565,7 @@ TEST_F(RemoteClaimTest, RestingThatIsThrownAwayIsForgottenByItsSession) {
   alice.claim.reset();
   expire(alice_);
   pass(2 * lease);  // whoever told it of the loss would crash
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
 }
 
 // held, and downgraded

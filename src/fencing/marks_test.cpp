@@ -28,7 +28,7 @@ struct Cell {
   bool changes;
 };
 
-void expect(Kind kind, const std::vector<Cell>& cells) {
+void expect_cells(Kind kind, const std::vector<Cell>& cells) {
   for (const Cell& cell : cells) {
     Marks marks(kind, "a");
     for (const auto& earlier : cell.before) ASSERT_TRUE(marks.admit(earlier)) << cell.scene;
@@ -43,43 +43,44 @@ void expect(Kind kind, const std::vector<Cell>& cells) {
 
 TEST(MarksTable, Exclusive) {
   for (const Kind kind : {Kind::mutex, Kind::election}) {
-    expect(kind, {{"nobody before", {}, writer(kind, t1), {}, true},
-                  {"t > X", {writer(kind, t1)}, writer(kind, t2), {}, true},
-                  {"t = X", {writer(kind, t2)}, writer(kind, t2), {}, false},
-                  {"t < X", {writer(kind, t2)}, writer(kind, t1), Errc::overtaken, false}});
+    expect_cells(kind, {{"nobody before", {}, writer(kind, t1), {}, true},
+                        {"t > X", {writer(kind, t1)}, writer(kind, t2), {}, true},
+                        {"t = X", {writer(kind, t2)}, writer(kind, t2), {}, false},
+                        {"t < X", {writer(kind, t2)}, writer(kind, t1), Errc::overtaken, false}});
   }
 }
 
 TEST(MarksTable, ReadersAndWriters) {
   const auto write = [](Token token) { return writer(Kind::rw, token); };
-  expect(Kind::rw, {{"writer, nobody before", {}, write(t1), {}, true},
-                    {"writer, t > X, t > S", {write(t1), reader(t2)}, write(t3), {}, true},
-                    {"writer, t > X, t = S", {write(t1), reader(t2)}, write(t2), Errc::overtaken, false},
-                    {"writer, t > X, t < S", {write(t1), reader(t3)}, write(t2), Errc::overtaken, false},
-                    {"writer, t = X, t > S", {reader(t1), write(t2)}, write(t2), {}, false},
-                    {"writer, t = X, t = S: downgraded", {write(t2), reader(t2)}, write(t2), Errc::overtaken, false},
-                    {"writer, t = X, t < S", {write(t2), reader(t3)}, write(t2), Errc::overtaken, false},
-                    {"writer, t < X, t > S", {write(t3)}, write(t2), Errc::overtaken, false},
-                    {"writer, t < X, t = S", {reader(t1), write(t3)}, write(t1), Errc::overtaken, false},
-                    {"writer, t < X, t < S", {write(t2), reader(t3)}, write(t1), Errc::overtaken, false},
-                    {"reader, nobody before", {}, reader(t1), {}, true},
-                    {"reader, t > X, t > S", {write(t1), reader(t2)}, reader(t3), {}, true},
-                    {"reader, t > X, t = S", {write(t1), reader(t2)}, reader(t2), {}, false},
-                    {"reader, t > X, t < S", {write(t1), reader(t3)}, reader(t2), {}, false},
-                    {"reader, t = X, t > S: downgrade", {write(t2)}, reader(t2), {}, true},
-                    {"reader, t = X, t = S", {write(t2), reader(t2)}, reader(t2), {}, false},
-                    {"reader, t = X, t < S", {write(t2), reader(t3)}, reader(t2), {}, false},
-                    {"reader, t < X, t > S", {reader(t1), write(t3)}, reader(t2), Errc::overtaken, false},
-                    {"reader, t < X, t = S", {reader(t1), write(t3)}, reader(t1), Errc::overtaken, false},
-                    {"reader, t < X, t < S", {reader(t2), write(t3)}, reader(t1), Errc::overtaken, false}});
+  expect_cells(Kind::rw,
+               {{"writer, nobody before", {}, write(t1), {}, true},
+                {"writer, t > X, t > S", {write(t1), reader(t2)}, write(t3), {}, true},
+                {"writer, t > X, t = S", {write(t1), reader(t2)}, write(t2), Errc::overtaken, false},
+                {"writer, t > X, t < S", {write(t1), reader(t3)}, write(t2), Errc::overtaken, false},
+                {"writer, t = X, t > S", {reader(t1), write(t2)}, write(t2), {}, false},
+                {"writer, t = X, t = S: downgraded", {write(t2), reader(t2)}, write(t2), Errc::overtaken, false},
+                {"writer, t = X, t < S", {write(t2), reader(t3)}, write(t2), Errc::overtaken, false},
+                {"writer, t < X, t > S", {write(t3)}, write(t2), Errc::overtaken, false},
+                {"writer, t < X, t = S", {reader(t1), write(t3)}, write(t1), Errc::overtaken, false},
+                {"writer, t < X, t < S", {write(t2), reader(t3)}, write(t1), Errc::overtaken, false},
+                {"reader, nobody before", {}, reader(t1), {}, true},
+                {"reader, t > X, t > S", {write(t1), reader(t2)}, reader(t3), {}, true},
+                {"reader, t > X, t = S", {write(t1), reader(t2)}, reader(t2), {}, false},
+                {"reader, t > X, t < S", {write(t1), reader(t3)}, reader(t2), {}, false},
+                {"reader, t = X, t > S: downgrade", {write(t2)}, reader(t2), {}, true},
+                {"reader, t = X, t = S", {write(t2), reader(t2)}, reader(t2), {}, false},
+                {"reader, t = X, t < S", {write(t2), reader(t3)}, reader(t2), {}, false},
+                {"reader, t < X, t > S", {reader(t1), write(t3)}, reader(t2), Errc::overtaken, false},
+                {"reader, t < X, t = S", {reader(t1), write(t3)}, reader(t1), Errc::overtaken, false},
+                {"reader, t < X, t < S", {reader(t2), write(t3)}, reader(t1), Errc::overtaken, false}});
 }
 
 TEST(MarksTable, Permits) {
-  expect(Kind::permits, {{"nobody before", {}, permit(0, t1), {}, true},
-                         {"t > mark", {permit(0, t1)}, permit(0, t2), {}, true},
-                         {"t = mark", {permit(0, t2)}, permit(0, t2), {}, false},
-                         {"t < mark", {permit(0, t2)}, permit(0, t1), Errc::overtaken, false},
-                         {"another slot's mark", {permit(0, t3)}, permit(1, t1), {}, true}});
+  expect_cells(Kind::permits, {{"nobody before", {}, permit(0, t1), {}, true},
+                               {"t > mark", {permit(0, t1)}, permit(0, t2), {}, true},
+                               {"t = mark", {permit(0, t2)}, permit(0, t2), {}, false},
+                               {"t < mark", {permit(0, t2)}, permit(0, t1), Errc::overtaken, false},
+                               {"another slot's mark", {permit(0, t3)}, permit(1, t1), {}, true}});
 }
 
 TEST(MarksTest, EachPartOfTheTokenCounts) {

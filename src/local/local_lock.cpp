@@ -67,7 +67,11 @@ Result<LocalLock::Place> LocalLock::queue_up(const Request& request, const std::
   const auto waiter = std::make_shared<Waiter>(runtime_, request, deadline);
   const bool comes_in = queue_.empty() && may_come_in(request);
   if (waiter->tries() && !idle() && !comes_in) return Error{Errc::busy, key_.name.quoted() + " " + who_holds()};
-  queue_.push_back(waiter);
+  if (planted(Bug::local_lifo)) {
+    queue_.push_front(waiter);
+  } else {
+    queue_.push_back(waiter);
+  }
   if (comes_in) {
     if (contended_since_ != Time::max()) ++passes_;
     hand_over(waiter);

@@ -176,6 +176,8 @@ TEST(ClientTest, AHandleMayGoWhileAnotherDisagrees) {
   for (int i = 0; i < 20'000; ++i) (void)thrown_by([&] { client.mutex("a", {.local_passes = 2}); });
   stop = true;
   other.join();
+  EXPECT_EQ(thrown_by([&] { client.mutex("a", {.local_passes = 3}); }), Errc{})
+      << "all handles are gone, and forgotten";
 }
 
 TEST(ClientTest, CopiesAndHandlesOfOneNameAreTheSameLock) {

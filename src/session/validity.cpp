@@ -1,11 +1,17 @@
 #include "session/validity.hpp"
 
+#include "base/planted.hpp"
+
 #include <utility>
 
 namespace pawl::session {
 
+using base::Bug;
+using base::planted;
+
 bool Validity::confirm(Time sent) {
-  const std::int64_t next = (base::after(sent, lease_) - base::drift(lease_)).time_since_epoch().count();
+  const Duration margin = planted(Bug::no_drift_margin) ? Duration::zero() : base::drift(lease_);
+  const std::int64_t next = (base::after(sent, lease_) - margin).time_since_epoch().count();
   std::int64_t before = deadline_.load();
   do {
     if (before == gone) return false;

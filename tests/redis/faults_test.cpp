@@ -581,7 +581,7 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-TEST_P(Faults, LeaveNothingBehind) { (this->*GetParam().scene.play)(); }
+TEST_P(Faults, LeaveNothingBehind) { ASSERT_NO_FATAL_FAILURE((this->*GetParam().scene.play)()); }
 
 INSTANTIATE_TEST_SUITE_P(Redis, Faults, testing::ValuesIn(all_cases()),
                          [](const testing::TestParamInfo<Case>& info) { return name_of(info.param); });
@@ -726,7 +726,7 @@ class Turns {
     EXPECT_TRUE(honest(released.code())) << released.error().to_string();
   }
 
-  void check(std::size_t least) const {
+  void expect_at_least(std::size_t least) const {
     EXPECT_GE(tokens_.size(), least);
     EXPECT_EQ(static_cast<std::size_t>(counter_), tokens_.size()) << "an increment is lost";
     for (std::size_t i = 1; i < tokens_.size(); ++i) ASSERT_GT(tokens_[i], tokens_[i - 1]) << i;
@@ -750,7 +750,7 @@ TEST_P(Weather, ASlowLinkIsOnlySlow) {
     });
   }
   threads.clear();
-  turns.check(12);
+  turns.expect_at_least(12);
 }
 
 TEST_P(Weather, ConnectionsThatAreCutAllTheTimeCostNoTurnAndNoToken) {
@@ -770,7 +770,7 @@ TEST_P(Weather, ConnectionsThatAreCutAllTheTimeCostNoTurnAndNoToken) {
   }
   enough = true;
   threads.clear();
-  turns.check(20);
+  turns.expect_at_least(20);
   EXPECT_GE(proxy().accepted(), 30U);
   EXPECT_TRUE(eventually([&] { return clients[0].inspect("job").value().holders.empty(); }));
 }

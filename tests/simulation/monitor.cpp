@@ -11,6 +11,27 @@ namespace pawl::test {
 
 using namespace std::chrono_literals;
 
+void Monitor::asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who) {
+  // Strict ones queue at the store, each for itself, and requests may overtake each other on their way there.
+  if (lock.kind == Kind::mutex && !lock.strict && !lock.spin) asking_.push_back({&process, &lock, who});
+}
+
+void Monitor::answered(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, bool granted) {
+  const auto beside = [&](const Asking& one) { return one.process == &process && one.lock == &lock; };
+  const auto own =
+      std::find_if(asking_.begin(), asking_.end(), [&](const Asking& one) { return beside(one) && one.who == who; });
+  if (own == asking_.end()) return;
+  const auto earlier = std::find_if(asking_.begin(), own, beside);
+  if (granted && earlier != own) {
+    violated(fmt::format("{} is granted {} before {}, who asked earlier", who, lock.title(), earlier->who));
+  }
+  asking_.erase(own);
+}
+
+void Monitor::disturbed(const base::SimProcess& process) {
+  std::erase_if(asking_, [&](const Asking& one) { return one.process == &process; });
+}
+
 void Monitor::granted(const base::SimProcess& process, const Wish& wish, const Hold& hold) {
   granted(process, wish, 0, hold);
 }
@@ -131,7 +152,7 @@ void Monitor::complain(Ledger::Complaint complaint) {
 void Monitor::see(Held& held) {
   const Duration remaining = held.hold->remaining();
   if (remaining > 0s) {
-    held.until = world_.now() + remaining;
+    held.until = held.process->in_world_time(held.process->now() + remaining);
   } else if (!held.failed) {
     held.failed = true;
     held.until = std::min(held.until, world_.now());

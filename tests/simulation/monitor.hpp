@@ -23,6 +23,7 @@ namespace pawl::test {
 ///   - no two holds that exclude each other have remaining() > 0 at the same time, whoever is paused or cut off;
 ///   - the store knows whoever has remaining() > 0, by its token, its mode and its value;
 ///   - the store's queue is first come, first served: nobody holds who came after one that waits;
+///   - so are the users of one client who want a mutex that is passed on among them;
 ///   - a hold whose time is over is told so soon, unless its process does not run;
 ///   - several locks together are valid only while each of them is, and lost as soon as one of them is;
 ///   - and with every grant and every write, what Ledger says; with every word to an observer, what Testimony says.
@@ -31,6 +32,12 @@ class Monitor {
   Monitor(base::SimWorld& world, std::shared_ptr<store::memory::MemoryState> state, base::Runtime& reader)
       : world_(world), state_(std::move(state)), reader_(reader) {}
 
+  /// A user asks for one lock...
+  void asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who);
+  /// ... and has an answer.
+  void answered(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, bool granted);
+  /// What that process was granted may have been over when it went on: whoever asked before may have to ask again.
+  void disturbed(const base::SimProcess& process);
   /// A user has got it. The hold must stay where it is until ended().
   void granted(const base::SimProcess& process, const Wish& wish, const Hold& hold);
   /// Several together.
@@ -81,10 +88,18 @@ class Monitor {
   void see_leaders(const LockView& view);
   void check_known(const Held& held, const std::vector<LockView>& views);
 
+  /// A user that waits.
+  struct Asking {
+    const base::SimProcess* process;
+    const PlayedLock* lock;
+    std::string who;
+  };
+
   base::SimWorld& world_;
   const std::shared_ptr<store::memory::MemoryState> state_;
   base::Runtime& reader_;
   std::vector<Held> held_;
+  std::vector<Asking> asking_;  // in the order in which they asked
   std::vector<std::pair<const base::SimProcess*, const MultiHold*>> together_;
   std::map<const PlayedLock*, Ledger> ledgers_;
   std::map<std::string, Reigns> reigns_;  // by the name of the election

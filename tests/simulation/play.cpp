@@ -1,6 +1,7 @@
 #include "tests/simulation/play.hpp"
 
 #include "base/wakeup.hpp"
+#include "tests/simulation/watchdog.hpp"
 
 #include <fmt/format.h>
 
@@ -39,15 +40,15 @@ awaitable<void> Play::strike() {
   if (victim == nullptr) co_return;
   const std::uint64_t what = stage_.world.random() % 10;
   if (what < 3) {
-    co_await pause(*victim, stage_.dice.up_to(2 * lease));
+    co_await pause(*victim, stage_.dice.up_to(2 * stage_.script.lease));
   } else if (what < 6) {
-    co_await cut(*victim, stage_.dice.up_to(2 * lease));
+    co_await cut(*victim, stage_.dice.up_to(2 * stage_.script.lease));
   } else if (what < 8) {
-    co_await slow_down(*victim, stage_.dice.up_to(lease));
-    co_await cut(*victim, 2 * lease);
+    co_await slow_down(*victim, stage_.dice.up_to(stage_.script.lease));
+    co_await cut(*victim, 2 * stage_.script.lease);
   } else if (what < 9) {
     stage_.monitor.note("the store forgets the sessions of " + victim->name);
-    stage_.monitor.excuse(victim->process, stage_.world.now() + longest_lease);
+    stage_.monitor.excuse(victim->process, stage_.world.now() + stage_.script.longest_lease());
     co_await victim->store->expire_sessions();
   } else {
     crash(*victim);
@@ -59,6 +60,7 @@ awaitable<void> Play::pause(Player& player, Duration duration) {
   player.process.pause();
   co_await base::sleep_for(stage_.server, duration);
   player.process.resume();
+  stage_.monitor.disturbed(player.process);
   stage_.monitor.note(player.name + " goes on");
 }
 
@@ -106,23 +108,29 @@ bool Play::everybody_done() const {
   return true;
 }
 
+/// A promise is broken, or it does not come to an end.
+bool Play::over() {
+  if (stage_.world.steps() > most_steps) stage_.monitor.violated("it goes round and round");
+  return stage_.monitor.violation().has_value();
+}
+
+bool Play::run_until(const std::function<bool()>& done, Duration within) {
+  return stage_.world.run_until([&] { return over() || done(); }, stage_.world.now() + within);
+}
+
 Outcome Play::run() {
   for (std::size_t i = 0; i < stage_.script.players; ++i) enter(std::string(1, static_cast<char>('a' + i)));
   base::spawn(stage_.server, nemesis());
-  const auto stop = [&] {
-    if (stage_.world.steps() > most_steps) stage_.monitor.violated("it goes round and round");
-    return stage_.monitor.violation().has_value();
-  };
-  if (!stage_.world.run_until([&] { return stop() || everybody_done(); }, stage_.world.now() + 1h)) {
-    stage_.monitor.violated("somebody waits for ever");
-  }
-  if (!stop()) drop_curtain();
+  if (!run_until([&] { return everybody_done(); }, 1h)) stage_.monitor.violated("somebody waits for ever");
+  if (!over()) drop_curtain();
   return verdict();
 }
 
 void Play::drop_curtain() {
   // Requests that were under way arrive, what must be undone is undone; the anchors keep all sessions alive meanwhile.
-  stage_.world.run_for(4 * lease);
+  const base::Time undone = stage_.world.now() + std::max<Duration>(4 * stage_.script.lease, 2 * longest_delay);
+  run_until([&] { return stage_.world.now() >= undone; }, undone - stage_.world.now());
+  if (over()) return;
   std::size_t anchors = 0;
   for (const auto& player : players_) anchors += player->crashed ? 0 : 1;
   check_nothing_is_left(anchors);
@@ -136,8 +144,10 @@ void Play::drop_curtain() {
       --left;
     }(*player, open));
   }
-  if (!stage_.world.run_until([&] { return open == 0 && !anybody_observes(); }, stage_.world.now() + 1min))
+  if (!run_until([&] { return open == 0 && !anybody_observes(); }, 1min)) {
     stage_.monitor.violated("a client does not close");
+  }
+  if (over()) return;
   check_nothing_is_left(0);
   if (stage_.state->census().sessions != 0) stage_.monitor.violated("a session was left behind");
 }
@@ -177,6 +187,7 @@ Outcome Play::verdict() {
 }
 
 Outcome simulate(std::uint64_t seed) {
+  const Watchdog watchdog(seed);
   Play play(seed);
   return play.run();
 }

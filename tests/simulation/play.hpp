@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ class Play {
   awaitable<void> cut(Player& player, Duration duration);
   void crash(Player& player);
   void heal();
+  bool over();
+  bool run_until(const std::function<bool()>& done, Duration within);
   void drop_curtain();
   bool everybody_done() const;
   void check_nothing_is_left(std::size_t anchors);

@@ -29,10 +29,11 @@ std::shared_ptr<FaultyStore> connect(Stage& stage, base::SimProcess& process, st
   return std::make_shared<FaultyStore>(connection, process, std::move(faults), stage.server);
 }
 
-std::shared_ptr<lock::ClientCore> make_client(base::SimProcess& process, std::shared_ptr<store::Store> store) {
+std::shared_ptr<lock::ClientCore> make_client(const Script& script, base::SimProcess& process,
+                                              std::shared_ptr<store::Store> store) {
   ClientOptions options;
-  options.lease = lease;
-  options.timeout = timeout;
+  options.lease = script.lease;
+  options.timeout = script.timeout;
   return lock::ClientCore::make(process, std::move(store), options).value();
 }
 
@@ -67,10 +68,10 @@ Stage::Stage(std::uint64_t seed)
 
 Player::Player(Stage& stage, std::string its_name)
     : name(std::move(its_name)),
-      process(stage.world.add_process()),
+      process(stage.world.add_process(stage.script.drift ? stage.dice.drift_ppm() : 0)),
       faults(std::make_shared<RandomFaults>(stage.server, stage.healed_at ? FaultRates{} : stage.script.weather)),
       store(connect(stage, process, faults)),
-      core(make_client(process, store)),
+      core(make_client(stage.script, process, store)),
       stage_(stage),
       anchor_{.name = "anchor of " + name},
       users_(stage.script.users) {
@@ -86,7 +87,7 @@ Player::Player(Stage& stage, std::string its_name)
 awaitable<void> Player::user(int number) {
   const std::string who = fmt::format("{}/{}", name, number);
   for (int round = 0; round < stage_.script.rounds; ++round) {
-    co_await base::sleep_for(process, stage_.dice.up_to(2s));
+    co_await base::sleep_for(process, stage_.dice.up_to(stage_.script.rest));
     co_await turn(who);
   }
   --users_;
@@ -104,7 +105,9 @@ awaitable<void> Player::turn(std::string who) {
 awaitable<void> Player::turn_with_one(const Wish& wish, const std::string& who) {
   const std::string title = wish.title();
   const bool was_fine = fine();
+  stage_.monitor.asks(process, *wish.parts.front().lock, who);
   Result<Hold> hold = co_await acquire(wish);
+  stage_.monitor.answered(process, *wish.parts.front().lock, who, hold.has_value());
   if (!hold) co_return refused(wish, who, hold.error(), was_fine);
   stage_.monitor.note(fmt::format("{} holds {}", who, title));
   stage_.monitor.granted(process, wish, *hold);
@@ -144,7 +147,7 @@ awaitable<void> Player::turn_with_several(Wish wish, const std::string& who) {
   stage_.monitor.note(fmt::format("{} released {}: {}", who, title, released ? "done" : released.error().to_string()));
 }
 
-bool Player::fine() const { return stage_.healed_at && process.now() > *stage_.healed_at + longest_delay; }
+bool Player::fine() const { return stage_.healed_at && stage_.world.now() > *stage_.healed_at + longest_delay; }
 
 void Player::refused(const Wish& wish, const std::string& who, const Error& error, bool was_fine) {
   stage_.monitor.note(fmt::format("{} {}: {}", who, wish.title(), error.to_string()));
@@ -155,6 +158,7 @@ void Player::refused(const Wish& wish, const std::string& who, const Error& erro
 std::shared_ptr<lock::LockCore> Player::handle_of(const PlayedLock& played) const {
   LockOptions bounds;
   if (played.strict) bounds.local_passes = 0;
+  if (!played.strict && played.pass_time > 0s) bounds.local_pass_time = played.pass_time;
   if (played.spin) bounds.waiting = WaitStyle::spin;
   return lock::ClientCore::lock(core, played.kind, played.name, bounds).value();
 }
@@ -248,6 +252,7 @@ awaitable<void> Player::observe(const PlayedLock& election, Testimony& testimony
     if (change) {
       stage_.monitor.note(fmt::format("{} sees {} lead", name, *change ? (*change)->value : "nobody"));
       stage_.monitor.told(election, testimony, *change);
+      if (stage_.monitor.violation()) break;  // it may be told the same for ever, without a pause
       continue;
     }
     if (change.code() == Errc::closed && stage_.curtain) break;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iostream>
+#include <random>
 #include <string>
 
 namespace pawl::test {
@@ -51,6 +53,18 @@ TEST_P(Promises, AreKeptInEveryWorld) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulation, Promises, ::testing::Range<std::uint64_t>(0, shards));
+
+// The seeds above are always the same. These are new in each run.
+TEST(Simulation, PromisesAreKeptInFreshWorlds) {
+  constexpr std::uint64_t fresh = sanitized ? 50 : 1000;
+  std::random_device chance;
+  const std::uint64_t first = (static_cast<std::uint64_t>(chance()) << 32 | chance()) / 2;
+  std::cout << "seeds " << first << " to " << first + fresh - 1 << std::endl;  // flushed: also if it dies
+  for (std::uint64_t seed = first; seed < first + fresh; ++seed) {
+    const Outcome outcome = simulate(seed);
+    ASSERT_FALSE(outcome.violation.has_value()) << *outcome.violation << "\n" << tell(outcome);
+  }
+}
 
 TEST(Simulation, TheSameSeedTellsTheSameStory) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -13,10 +13,19 @@ std::string Wish::title() const {
   return title;
 }
 
+std::int64_t Dice::drift_ppm() {
+  const auto anything = static_cast<std::int64_t>(roll(2 * most_drift_ppm)) - most_drift_ppm;
+  return one_of({-most_drift_ppm, most_drift_ppm, anything, anything});
+}
+
 Script Dice::script() {
   Script script;
+  script.lease = one_of<Duration>({1s, 3s, 3s, 3s, 10s});
+  script.timeout = one_of<Duration>({300ms, 1s, 1s, 3s});
+  script.drift = chance(50);
   script.players = 2 + roll(2);
-  script.users = 1 + static_cast<int>(roll(2));
+  script.users = one_of({1, 2, 3, 3, 5});
+  script.rest = one_of<Duration>({2s, 2s, 50ms});
   script.rounds = 3 + static_cast<int>(roll(3));
   script.disasters = static_cast<int>(roll(8));
   script.with_several = one_of({0, 0, 0, 0, 30, 80});
@@ -44,6 +53,7 @@ PlayedLock Dice::played_lock() {
                       Kind::permits, Kind::election});
   if (lock.kind == Kind::permits) lock.permits = 2 + static_cast<std::uint32_t>(roll(2));
   lock.strict = chance(25);
+  lock.pass_time = one_of<Duration>({10ms, 1s, 3s});
   lock.spin = chance(5);  // few: it takes many requests
   return lock;
 }
@@ -93,7 +103,7 @@ Wish Dice::wish(const Script& script, const std::string& who) {
   if (!wish.must && !wish.options.wait && chance(50)) wish.options.wait = up_to(4s) + 1ms;
   if (chance(script.with_max_hold)) wish.options.max_hold = up_to(chance(50) ? Duration(3s) : Duration(300ms)) + 1ms;
   if (chance(script.with_lock_delay)) wish.options.lock_delay = 1s;
-  if (chance(script.with_other_lease)) wish.options.lease = longest_lease;
+  if (chance(script.with_other_lease)) wish.options.lease = script.longest_lease();
   if (!wish.must && chance(20)) wish.cancel_after = up_to(3s);
   return wish;
 }

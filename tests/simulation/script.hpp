@@ -14,10 +14,9 @@
 
 namespace pawl::test {
 
-inline constexpr Duration lease = std::chrono::seconds(3);
-inline constexpr Duration longest_lease = 2 * lease;
-inline constexpr Duration timeout = std::chrono::seconds(1);
 inline constexpr Duration longest_delay = std::chrono::seconds(5);
+/// A little less than what leases allow for (1 % + 2 ms).
+inline constexpr std::int64_t most_drift_ppm = 9'900;
 
 /// One of the locks that a play is about.
 struct PlayedLock {
@@ -25,6 +24,7 @@ struct PlayedLock {
   std::string name = {};
   std::uint32_t permits = 0;  ///< how many there are, of a semaphore
   bool strict = false;        ///< nothing is passed on inside a client
+  Duration pass_time = {};    ///< for how long it may be, while others wait elsewhere
   bool spin = false;          ///< whoever waits tries for a while before it queues up
 
   /// `rw lock0`
@@ -48,9 +48,14 @@ struct Wish {
 
 /// What the seed has chosen for a world.
 struct Script {
+  Duration lease = {};
+  Duration longest_lease() const { return 2 * lease; }
+  Duration timeout = {};  ///< for one request
+  bool drift = false;     ///< the clients' clocks run at different speeds
   std::size_t players = 0;
   int users = 0;
   int rounds = 0;
+  Duration rest = {};  ///< how long a user does something else between two turns, at the most
   int disasters = 0;
   std::vector<PlayedLock> locks = {};
   /// How many of a hundred turns: in some worlds none, in some most of them, for what happens only when they meet.
@@ -75,6 +80,8 @@ class Dice {
     return Duration(static_cast<Duration::rep>(roll(static_cast<std::uint64_t>(longest.count()))));
   }
 
+  /// Of a client's clock, from too slow to too fast; half of the time as far off as can be.
+  std::int64_t drift_ppm();
   Script script();
   Wish wish(const Script& script, const std::string& who);
 

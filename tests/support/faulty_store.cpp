@@ -98,7 +98,8 @@ class FaultyStore::Wire {
     }
     if (fault.loss == Loss::refuse_after) {
       [[maybe_unused]] Result<T> answer = co_await request(deadline);
-      co_return Error{Errc::permission_denied, std::string(to_string(operation)) + ": refused half-way, by order of a test"};
+      co_return Error{Errc::permission_denied,
+                      std::string(to_string(operation)) + ": refused half-way, by order of a test"};
     }
     if (is_clean(fault)) {
       Result<T> answer = co_await request(deadline);
@@ -163,7 +164,7 @@ class FaultyStore::Wire {
   static awaitable<void> carry(std::shared_ptr<Wire> wire, std::shared_ptr<Call<T>> call, Fault fault,
                                Request<T> request, Deadline deadline) {
     // A request that arrives late is served like any other: the store knows nothing of the caller's deadline.
-    const Duration patience = deadline.at == Time::max() ? Duration::max() : deadline.at - wire->network.now();
+    const Duration patience = deadline.at == Time::max() ? Duration::max() : deadline.at - wire->client.now();
     co_await pause(wire->network, fault.request_delay);
     Deadline serving = Deadline::in(wire->network.now(), patience);
     Result<T> answer = co_await request(serving);
