@@ -121,7 +121,10 @@ bool Play::run_until(const std::function<bool()>& done, Duration within) {
 Outcome Play::run() {
   for (std::size_t i = 0; i < stage_.script.players; ++i) enter(std::string(1, static_cast<char>('a' + i)));
   base::spawn(stage_.server, nemesis());
-  if (!run_until([&] { return everybody_done(); }, 1h)) stage_.monitor.violated("somebody waits for ever");
+  // Then all that is left to do takes some minutes at the most.
+  const bool healed = run_until([&] { return stage_.healed_at.has_value(); }, 1h);
+  if (!healed || !run_until([&] { return everybody_done(); }, 15min))
+    stage_.monitor.violated("somebody waits for ever");
   if (!over()) drop_curtain();
   return verdict();
 }
