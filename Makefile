@@ -1,6 +1,6 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: help setup build demo bench test test-release test-small test-clusters test-all test-newest asan tsan asan-gcc lint format clean
+.PHONY: help setup build demo bench test test-release test-sanitized test-clusters test-all test-newest asan tsan asan-gcc lint format clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -20,11 +20,12 @@ help:
 	@echo "make build     the library and the command line: build/pawl"
 	@echo "make demo      sets up, builds, and shows processes contend for a lock, die, and be overtaken"
 	@echo "make bench     measures the locks, each case beside what it cannot do without, and beside other libraries"
-	@echo "make test      everything but clusters, then unit, contract and simulation tests under ASan+UBSan and under TSan"
+	@echo "make test      everything but clusters"
+	@echo "make test-sanitized  unit, contract and simulation tests under ASan+UBSan and under TSan"
 	@echo "make test-clusters  the contract on clusters of servers"
 	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
-	@echo "make test-all  test, test-clusters, asan, tsan, asan-gcc and lint"
+	@echo "make test-all  test, test-sanitized, test-clusters, asan, tsan, asan-gcc and lint"
 	@echo "make test-newest  ZooKeeper's tests on the newest server and with the newest Curator, from the Java registry"
 	@echo "make format    lay out the sources"
 	@echo "make clean     remove every build tree"
@@ -55,7 +56,7 @@ bench: setup
 	$(call title,bench: ZooKeeper$(comma) the same)
 	@bench/zookeeper_bench.py
 
-test: setup test-release test-small
+test: setup test-release
 
 test-release:
 	$(call title,release: build)
@@ -68,7 +69,7 @@ test-clusters: build
 	$(call title,clusters: test)
 	@ctest --preset release -L '^cluster$$'
 
-test-small:
+test-sanitized: setup
 	$(call title,ASan+UBSan and TSan: build)
 	$(call configure,asan,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=ON)
 	$(call configure,tsan,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=ON)
@@ -86,7 +87,7 @@ asan tsan asan-gcc:
 	$(call title,$@: test)
 	@ctest --preset $@
 
-test-all: test test-clusters asan tsan asan-gcc lint
+test-all: test test-sanitized test-clusters asan tsan asan-gcc lint
 
 test-newest: build
 	@scripts/test_newest.sh build
