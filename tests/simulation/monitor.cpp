@@ -11,25 +11,24 @@ namespace pawl::test {
 
 using namespace std::chrono_literals;
 
-void Monitor::asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who) {
+void Monitor::asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who,
+                   std::uint64_t losses) {
   // Strict ones queue at the store, each for itself, and requests may overtake each other on their way there.
-  if (lock.kind == Kind::mutex && !lock.strict && !lock.spin) asking_.push_back({&process, &lock, who});
+  if (lock.kind == Kind::mutex && !lock.strict && !lock.spin) asking_.push_back({&process, &lock, who, losses});
 }
 
-void Monitor::answered(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, bool granted) {
+void Monitor::answered(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, bool granted,
+                       std::uint64_t losses) {
   const auto beside = [&](const Asking& one) { return one.process == &process && one.lock == &lock; };
   const auto own =
       std::find_if(asking_.begin(), asking_.end(), [&](const Asking& one) { return beside(one) && one.who == who; });
   if (own == asking_.end()) return;
-  const auto earlier = std::find_if(asking_.begin(), own, beside);
+  const auto earlier =
+      std::find_if(asking_.begin(), own, [&](const Asking& one) { return beside(one) && one.losses == losses; });
   if (granted && earlier != own) {
     violated(fmt::format("{} is granted {} before {}, who asked earlier", who, lock.title(), earlier->who));
   }
   asking_.erase(own);
-}
-
-void Monitor::disturbed(const base::SimProcess& process) {
-  std::erase_if(asking_, [&](const Asking& one) { return one.process == &process; });
 }
 
 void Monitor::granted(const base::SimProcess& process, const Wish& wish, const Hold& hold) {

@@ -32,12 +32,11 @@ class Monitor {
   Monitor(base::SimWorld& world, std::shared_ptr<store::memory::MemoryState> state, base::Runtime& reader)
       : world_(world), state_(std::move(state)), reader_(reader) {}
 
-  /// A user asks for one lock...
-  void asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who);
-  /// ... and has an answer.
-  void answered(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, bool granted);
-  /// What that process was granted may have been over when it went on: whoever asked before may have to ask again.
-  void disturbed(const base::SimProcess& process);
+  /// A user asks for one lock, when its client had so many losses...
+  void asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, std::uint64_t losses);
+  /// ... and has an answer. A hold that was lost before its user knew of it is asked for again, behind all others.
+  void answered(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, bool granted,
+                std::uint64_t losses);
   /// A user has got it. The hold must stay where it is until ended().
   void granted(const base::SimProcess& process, const Wish& wish, const Hold& hold);
   /// Several together.
@@ -93,6 +92,7 @@ class Monitor {
     const base::SimProcess* process;
     const PlayedLock* lock;
     std::string who;
+    std::uint64_t losses;  ///< of its client, then
   };
 
   base::SimWorld& world_;

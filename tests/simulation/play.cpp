@@ -60,7 +60,6 @@ awaitable<void> Play::pause(Player& player, Duration duration) {
   player.process.pause();
   co_await base::sleep_for(stage_.server, duration);
   player.process.resume();
-  stage_.monitor.disturbed(player.process);
   stage_.monitor.note(player.name + " goes on");
 }
 

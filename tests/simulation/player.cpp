@@ -105,9 +105,10 @@ awaitable<void> Player::turn(std::string who) {
 awaitable<void> Player::turn_with_one(const Wish& wish, const std::string& who) {
   const std::string title = wish.title();
   const bool was_fine = fine();
-  stage_.monitor.asks(process, *wish.parts.front().lock, who);
+  const auto losses = [this] { return core->context().telemetry.snapshot().lost; };
+  stage_.monitor.asks(process, *wish.parts.front().lock, who, losses());
   Result<Hold> hold = co_await acquire(wish);
-  stage_.monitor.answered(process, *wish.parts.front().lock, who, hold.has_value());
+  stage_.monitor.answered(process, *wish.parts.front().lock, who, hold.has_value(), losses());
   if (!hold) co_return refused(wish, who, hold.error(), was_fine);
   stage_.monitor.note(fmt::format("{} holds {}", who, title));
   stage_.monitor.granted(process, wish, *hold);
