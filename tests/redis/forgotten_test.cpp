@@ -151,7 +151,9 @@ TEST_P(RedisForgotten, AFloodOfAnnouncementsMakesAHolderAskOneQuestionAtATime) {
   const std::uint64_t before = alice.metrics().renewals;
   const test::Commands commands(server_);
   constexpr int flood = 2'000;
-  server_.cli({"EVAL", "for i = 1, " + std::to_string(flood) + " do redis.call('PUBLISH', '{pawl}:epoch', '99999999999999') end", "0"});
+  server_.cli(
+      {"EVAL",
+       "for i = 1, " + std::to_string(flood) + " do redis.call('PUBLISH', '{pawl}:epoch', '99999999999999') end", "0"});
   EXPECT_TRUE(alice.check(hold.sequencer()));
   EXPECT_LT(commands.scripts(), flood / 10);
   EXPECT_EQ(alice.metrics().renewals, before);

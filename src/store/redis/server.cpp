@@ -399,7 +399,8 @@ void Server::hear_of_epoch(const std::string& announced) {
 awaitable<void> Server::check_epoch([[maybe_unused]] std::shared_ptr<Server> self) {
   while (std::exchange(asks_epoch_again_, false)) {
     const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
-    [[maybe_unused]] Result<std::uint64_t> known = co_await ask_epoch(false, deadline);  // if not: up_again() doubts them
+    [[maybe_unused]] Result<std::uint64_t> known =
+        co_await ask_epoch(false, deadline);  // if not: up_again() doubts them
   }
   asks_epoch_ = false;
 }
