@@ -98,8 +98,7 @@ void Monitor::ended(const MultiHold& holds) {
 }
 
 void Monitor::gave_up(const Wish& wish, const std::string& label) {
-  store::memory::MemoryState::Visit visit(*state_, reader_);
-  for (const LockView& view : visit.queue().list({}, visit.now())) {
+  for (const LockView& view : store_->locks()) {
     const bool ours = std::any_of(wish.parts.begin(), wish.parts.end(), [&](const Wish::Part& part) {
       const bool passed_on = !part.lock->strict && (view.kind == Kind::mutex || view.kind == Kind::rw);
       return part.lock->kind == view.kind && part.lock->name == view.name && !passed_on;
@@ -165,9 +164,9 @@ void Monitor::look() {
   check_exclusion();
   check_loss_is_told();
   check_together();
-  if (state_->requests() == requests_seen_) return;  // nothing was asked, nothing has moved
+  if (store_->requests() == requests_seen_) return;  // nothing was asked, nothing has moved
   check_store();
-  requests_seen_ = state_->requests();  // our own visit is none of theirs
+  requests_seen_ = store_->requests();  // our own visit is none of theirs
 }
 
 void Monitor::check_exclusion() {
@@ -211,11 +210,7 @@ void Monitor::check_together() {
 }
 
 void Monitor::check_store() {
-  std::vector<LockView> views;
-  {
-    store::memory::MemoryState::Visit visit(*state_, reader_);
-    views = visit.queue().list({}, visit.now());
-  }
+  const std::vector<LockView> views = store_->locks();
   for (const LockView& view : views) {
     check_order(view);
     see_leaders(view);

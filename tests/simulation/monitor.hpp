@@ -1,7 +1,7 @@
 #pragma once
 
-#include "store/memory/memory_state.hpp"
 #include "tests/simulation/ledger.hpp"
+#include "tests/simulation/played_store.hpp"
 #include "tests/simulation/reigns.hpp"
 #include "tests/simulation/simulation.hpp"
 
@@ -29,8 +29,7 @@ namespace pawl::test {
 ///   - and with every grant and every write, what Ledger says; with every word to an observer, what Testimony says.
 class Monitor {
  public:
-  Monitor(base::SimWorld& world, std::shared_ptr<store::memory::MemoryState> state, base::Runtime& reader)
-      : world_(world), state_(std::move(state)), reader_(reader) {}
+  Monitor(base::SimWorld& world, std::shared_ptr<PlayedStore> store) : world_(world), store_(std::move(store)) {}
 
   /// A user asks for one lock, when its client had so many losses...
   void asks(const base::SimProcess& process, const PlayedLock& lock, const std::string& who, std::uint64_t losses);
@@ -96,8 +95,7 @@ class Monitor {
   };
 
   base::SimWorld& world_;
-  const std::shared_ptr<store::memory::MemoryState> state_;
-  base::Runtime& reader_;
+  const std::shared_ptr<PlayedStore> store_;
   std::vector<Held> held_;
   std::vector<Asking> asking_;  // in the order in which they asked
   std::vector<std::pair<const base::SimProcess*, const MultiHold*>> together_;

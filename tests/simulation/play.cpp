@@ -151,7 +151,7 @@ void Play::drop_curtain() {
   }
   if (over()) return;
   check_nothing_is_left(0);
-  if (stage_.state->census().sessions != 0) stage_.monitor.violated("a session was left behind");
+  if (stage_.store->kept().sessions != 0) stage_.monitor.violated("a session was left behind");
 }
 
 void Play::question_observers() {
@@ -166,10 +166,10 @@ bool Play::anybody_observes() const {
 }
 
 void Play::check_nothing_is_left(std::size_t anchors) {
-  const store::memory::Census census = stage_.state->census();
-  if (census.claims == anchors && census.keys == anchors) return;
+  const PlayedStore::Kept kept = stage_.store->kept();
+  if (kept.claims == anchors && kept.keys == anchors) return;
   stage_.monitor.violated(
-      fmt::format("{} claims of {} locks are left where {} are held", census.claims, census.keys, anchors));
+      fmt::format("{} claims of {} locks are left where {} are held", kept.claims, kept.keys, anchors));
 }
 
 Outcome Play::verdict() {

@@ -19,14 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::shared_ptr<store::memory::MemoryState> make_state(base::SimWorld& world, base::Runtime& server) {
-  return std::make_shared<store::memory::MemoryState>([&world] { return world.now(); },
-                                                      [&world] { return world.random(); }, server.unix_milliseconds());
-}
-
 std::shared_ptr<FaultyStore> connect(Stage& stage, base::SimProcess& process, std::shared_ptr<RandomFaults> faults) {
-  auto connection = std::make_shared<store::memory::MemoryStore>(stage.state, stage.server);
-  return std::make_shared<FaultyStore>(connection, process, std::move(faults), stage.server);
+  return std::make_shared<FaultyStore>(stage.store->connect(), process, std::move(faults), stage.server);
 }
 
 std::shared_ptr<lock::ClientCore> make_client(const Script& script, base::SimProcess& process,
@@ -59,8 +53,8 @@ class Stopper {
 Stage::Stage(std::uint64_t seed)
     : world(seed),
       server(world.add_process()),
-      state(make_state(world, server)),
-      monitor(world, state, server),
+      store(make_played_store(world, server)),
+      monitor(world, store),
       dice(world),
       script(dice.script()) {
   world.after_step = [this] { monitor.look(); };

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "lock/client_core.hpp"
-#include "store/memory/memory_store.hpp"
 #include "tests/simulation/monitor.hpp"
+#include "tests/simulation/played_store.hpp"
 #include "tests/support/faulty_store.hpp"
 
 #include <pawl/multi_lock.hpp>
@@ -24,7 +24,7 @@ struct Stage {
 
   base::SimWorld world;
   base::SimProcess& server;  ///< the store, the network, the nemesis: never paused
-  std::shared_ptr<store::memory::MemoryState> state;
+  const std::shared_ptr<PlayedStore> store;
   Monitor monitor;
   Dice dice;
   const Script script;

@@ -1,0 +1,42 @@
+#include "tests/simulation/played_store.hpp"
+
+#include "store/memory/memory_store.hpp"
+
+namespace pawl::test {
+
+namespace {
+
+using store::memory::MemoryState;
+
+class PlayedMemory final : public PlayedStore {
+ public:
+  PlayedMemory(base::SimWorld& world, base::SimProcess& server)
+      : server_(server),
+        state_(std::make_shared<MemoryState>([&world] { return world.now(); }, [&world] { return world.random(); },
+                                             server.unix_milliseconds())) {}
+
+  std::shared_ptr<store::Store> connect() override {
+    return std::make_shared<store::memory::MemoryStore>(state_, server_);
+  }
+  std::vector<LockView> locks() override {
+    MemoryState::Visit visit(*state_, server_);
+    return visit.queue().list({}, visit.now());
+  }
+  Kept kept() override {
+    const store::memory::Census census = state_->census();
+    return {.sessions = census.sessions, .claims = census.claims, .keys = census.keys};
+  }
+  std::uint64_t requests() override { return state_->requests(); }
+
+ private:
+  base::SimProcess& server_;
+  const std::shared_ptr<MemoryState> state_;
+};
+
+}  // namespace
+
+std::shared_ptr<PlayedStore> make_played_store(base::SimWorld& world, base::SimProcess& server) {
+  return std::make_shared<PlayedMemory>(world, server);
+}
+
+}  // namespace pawl::test
