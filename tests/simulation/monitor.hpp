@@ -22,7 +22,7 @@ namespace pawl::test {
 /// Watches a simulated world and says what was promised and not kept. Looks after every step:
 ///   - no two holds that exclude each other have remaining() > 0 at the same time, whoever is paused or cut off;
 ///   - the store knows whoever has remaining() > 0, by its token, its mode and its value;
-///   - the store's queue is first come, first served: nobody holds who came after one that waits;
+///   - the store's queue, where it is fair, is first come, first served: nobody holds who came after one that waits;
 ///   - so are the users of one client who want a mutex that is passed on among them;
 ///   - a hold whose time is over is told so soon, unless its process does not run;
 ///   - several locks together are valid only while each of them is, and lost as soon as one of them is;

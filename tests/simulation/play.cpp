@@ -49,7 +49,7 @@ awaitable<void> Play::strike() {
   } else if (what < 9) {
     stage_.monitor.note("the store forgets the sessions of " + victim->name);
     stage_.monitor.excuse(victim->process, stage_.world.now() + stage_.script.longest_lease());
-    co_await victim->store->expire_sessions();
+    for (const store::SessionId session : victim->store->sessions()) stage_.store->forget(session);
   } else {
     crash(*victim);
   }
@@ -90,6 +90,7 @@ void Play::crash(Player& player) {
   player.crashed = true;
   player.process.crash();
   stage_.monitor.crashed(player.process);
+  stage_.store->died(player.process);
   enter(player.name + "'");
 }
 
@@ -167,9 +168,11 @@ bool Play::anybody_observes() const {
 
 void Play::check_nothing_is_left(std::size_t anchors) {
   const PlayedStore::Kept kept = stage_.store->kept();
-  if (kept.claims == anchors && kept.keys == anchors) return;
-  stage_.monitor.violated(
-      fmt::format("{} claims of {} locks are left where {} are held", kept.claims, kept.keys, anchors));
+  if (kept.claims != anchors || kept.keys != anchors) {
+    return stage_.monitor.violated(
+        fmt::format("{} claims of {} locks are left where {} are held", kept.claims, kept.keys, anchors));
+  }
+  if (!kept.others.empty()) stage_.monitor.violated("left behind: " + kept.others);
 }
 
 Outcome Play::verdict() {
@@ -188,9 +191,9 @@ Outcome Play::verdict() {
   return outcome;
 }
 
-Outcome simulate(std::uint64_t seed) {
+Outcome simulate(std::uint64_t seed, const StoreMaker& store) {
   const Watchdog watchdog(seed);
-  Play play(seed);
+  Play play(seed, store);
   return play.run();
 }
 

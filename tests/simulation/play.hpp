@@ -15,7 +15,7 @@ namespace pawl::test {
 /// One simulated world from its first step to its verdict.
 class Play {
  public:
-  explicit Play(std::uint64_t seed) : seed_(seed), stage_(seed) {}
+  Play(std::uint64_t seed, const StoreMaker& store) : seed_(seed), stage_(seed, store) {}
 
   Outcome run();
 

@@ -2,6 +2,8 @@
 
 #include "store/memory/memory_store.hpp"
 
+#include <utility>
+
 namespace pawl::test {
 
 namespace {
@@ -15,8 +17,10 @@ class PlayedMemory final : public PlayedStore {
         state_(std::make_shared<MemoryState>([&world] { return world.now(); }, [&world] { return world.random(); },
                                              server.unix_milliseconds())) {}
 
-  std::shared_ptr<store::Store> connect() override {
-    return std::make_shared<store::memory::MemoryStore>(state_, server_);
+  const store::Capabilities& capabilities() const override { return store::memory::Queue::declared; }
+  std::shared_ptr<FaultyStore> connect(base::SimProcess& client, std::shared_ptr<FaultPlan> faults) override {
+    auto connection = std::make_shared<store::memory::MemoryStore>(state_, server_);
+    return std::make_shared<FaultyStore>(std::move(connection), client, std::move(faults), server_);
   }
   std::vector<LockView> locks() override {
     MemoryState::Visit visit(*state_, server_);
@@ -27,6 +31,10 @@ class PlayedMemory final : public PlayedStore {
     return {.sessions = census.sessions, .claims = census.claims, .keys = census.keys};
   }
   std::uint64_t requests() override { return state_->requests(); }
+  void forget(store::SessionId session) override {
+    MemoryState::Visit visit(*state_, server_);
+    visit.close_session(session);
+  }
 
  private:
   base::SimProcess& server_;
@@ -35,7 +43,7 @@ class PlayedMemory final : public PlayedStore {
 
 }  // namespace
 
-std::shared_ptr<PlayedStore> make_played_store(base::SimWorld& world, base::SimProcess& server) {
+std::shared_ptr<PlayedStore> play_memory(base::SimWorld& world, base::SimProcess& server) {
   return std::make_shared<PlayedMemory>(world, server);
 }
 

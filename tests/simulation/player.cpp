@@ -19,13 +19,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::shared_ptr<FaultyStore> connect(Stage& stage, base::SimProcess& process, std::shared_ptr<RandomFaults> faults) {
-  return std::make_shared<FaultyStore>(stage.store->connect(), process, std::move(faults), stage.server);
-}
-
-std::shared_ptr<lock::ClientCore> make_client(const Script& script, base::SimProcess& process,
+std::shared_ptr<lock::ClientCore> make_client(const Stage& stage, base::SimProcess& process,
                                               std::shared_ptr<store::Store> store) {
+  const Script& script = stage.script;
   ClientOptions options;
+  options.scheme = stage.store->capabilities().scheme;
   options.lease = script.lease;
   options.timeout = script.timeout;
   return lock::ClientCore::make(process, std::move(store), options).value();
@@ -50,13 +48,13 @@ class Stopper {
 
 }  // namespace
 
-Stage::Stage(std::uint64_t seed)
+Stage::Stage(std::uint64_t seed, const StoreMaker& maker)
     : world(seed),
       server(world.add_process()),
-      store(make_played_store(world, server)),
+      store(maker(world, server)),
       monitor(world, store),
       dice(world),
-      script(dice.script()) {
+      script(dice.script(store->capabilities())) {
   world.after_step = [this] { monitor.look(); };
 }
 
@@ -64,8 +62,8 @@ Player::Player(Stage& stage, std::string its_name)
     : name(std::move(its_name)),
       process(stage.world.add_process(stage.script.drift ? stage.dice.drift_ppm() : 0)),
       faults(std::make_shared<RandomFaults>(stage.server, stage.healed_at ? FaultRates{} : stage.script.weather)),
-      store(connect(stage, process, faults)),
-      core(make_client(stage.script, process, store)),
+      store(stage.store->connect(process, faults)),
+      core(make_client(stage, process, store)),
       stage_(stage),
       anchor_{.name = "anchor of " + name},
       users_(stage.script.users) {

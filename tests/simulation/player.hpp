@@ -20,7 +20,7 @@ using base::awaitable;
 
 /// What all who play share.
 struct Stage {
-  explicit Stage(std::uint64_t seed);
+  Stage(std::uint64_t seed, const StoreMaker& maker);
 
   base::SimWorld world;
   base::SimProcess& server;  ///< the store, the network, the nemesis: never paused

@@ -7,6 +7,20 @@ namespace pawl::test {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+bool offers(const store::Capabilities& scheme, Kind kind) {
+  switch (kind) {
+    case Kind::mutex: return true;
+    case Kind::rw: return scheme.shared_mode;
+    case Kind::permits: return scheme.permits;
+    case Kind::election: return scheme.election;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string Wish::title() const {
   std::string title;
   for (const Part& part : parts) title += (title.empty() ? "" : " + ") + part.lock->title();
@@ -18,7 +32,7 @@ std::int64_t Dice::drift_ppm() {
   return one_of({-most_drift_ppm, most_drift_ppm, anything, anything});
 }
 
-Script Dice::script() {
+Script Dice::script(const store::Capabilities& scheme) {
   Script script;
   script.lease = one_of<Duration>({1s, 3s, 3s, 3s, 10s});
   script.timeout = one_of<Duration>({300ms, 1s, 1s, 3s});
@@ -31,7 +45,7 @@ Script Dice::script() {
   script.with_several = one_of({0, 0, 0, 0, 30, 80});
   const std::uint64_t locks = (script.with_several > 0 ? 2 : 1) + roll(1);
   for (std::uint64_t i = 0; i < locks; ++i) {
-    PlayedLock lock = played_lock();
+    PlayedLock lock = played_lock(scheme);
     // Locks of different kinds have the same name: they must not meet.
     const auto namesakes = std::count_if(script.locks.begin(), script.locks.end(),
                                          [&](const PlayedLock& other) { return other.kind == lock.kind; });
@@ -47,10 +61,11 @@ Script Dice::script() {
   return script;
 }
 
-PlayedLock Dice::played_lock() {
+PlayedLock Dice::played_lock(const store::Capabilities& scheme) {
   PlayedLock lock;
   lock.kind = one_of({Kind::mutex, Kind::mutex, Kind::mutex, Kind::rw, Kind::rw, Kind::rw, Kind::rw, Kind::permits,
                       Kind::permits, Kind::election});
+  if (!offers(scheme, lock.kind)) lock.kind = Kind::mutex;
   if (lock.kind == Kind::permits) lock.permits = 2 + static_cast<std::uint32_t>(roll(2));
   lock.strict = chance(25);
   lock.pass_time = one_of<Duration>({10ms, 1s, 3s});

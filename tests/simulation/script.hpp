@@ -2,6 +2,7 @@
 
 #include "base/simulated_runtime.hpp"
 #include "lock/settings.hpp"
+#include "store/capabilities.hpp"
 #include "tests/support/faults.hpp"
 
 #include <chrono>
@@ -82,7 +83,8 @@ class Dice {
 
   /// Of a client's clock, from too slow to too fast; half of the time as far off as can be.
   std::int64_t drift_ppm();
-  Script script();
+  /// For a scheme that can do that.
+  Script script(const store::Capabilities& scheme);
   Wish wish(const Script& script, const std::string& who);
 
  private:
@@ -90,7 +92,7 @@ class Dice {
   T one_of(std::initializer_list<T> choices) {
     return choices.begin()[roll(choices.size() - 1)];
   }
-  PlayedLock played_lock();
+  PlayedLock played_lock(const store::Capabilities& scheme);
   std::vector<const PlayedLock*> some_of(const Script& script);
   lock::Wanted wanted(const PlayedLock& lock, const std::string& who);
   FaultRates weather();

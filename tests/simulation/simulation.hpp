@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tests/simulation/played_store.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,10 +43,10 @@ struct Outcome {
   std::uint64_t local_passes = 0;
 };
 
-/// Plays one world: a few full clients with a few users each, on one memory store behind a network that loses, delays and
+/// Plays one world: a few full clients with a few users each, on one store behind a network that loses, delays and
 /// repeats, while a nemesis pauses, crashes, cuts off and expires them. The users want locks of all kinds, one or several
 /// together: they lock, read, write and downgrade, take permits, and stand for election, while others observe who leads.
-/// In the end everything is healed, and everybody must get what they wait for. The same seed gives the same play.
-Outcome simulate(std::uint64_t seed);
+/// In the end everything is healed, and everybody must get what they wait for. The same seed on the same store gives the same play.
+Outcome simulate(std::uint64_t seed, const StoreMaker& store = play_memory);
 
 }  // namespace pawl::test
