@@ -1,6 +1,6 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: help setup build demo bench test test-release test-sanitized test-clusters test-all test-newest asan tsan asan-gcc lint format clean
+.PHONY: fuzz coverage help setup build demo bench test test-release test-sanitized test-clusters test-all test-newest asan tsan asan-gcc lint format clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -26,6 +26,8 @@ help:
 	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
 	@echo "make test-all  test, test-sanitized, test-clusters, asan, tsan, asan-gcc and lint"
+	@echo "make fuzz      each fuzzer for SECONDS=30"
+	@echo "make coverage  which lines and branches the tests run, by folder"
 	@echo "make test-newest  ZooKeeper's tests on the newest server and with the newest Curator, from the Java registry"
 	@echo "make format    lay out the sources"
 	@echo "make clean     remove every build tree"
@@ -92,6 +94,21 @@ test-all: test test-sanitized test-clusters asan tsan asan-gcc lint
 test-newest: build
 	@scripts/test_newest.sh build
 
+SECONDS ?= 30
+fuzz: setup
+	$(call title,fuzz: build)
+	$(call configure,fuzz)
+	$(call compile,fuzz,-t pawl_fuzzers)
+	$(call title,fuzz: $(SECONDS) s for each)
+	@scripts/fuzz.sh build-fuzz $(SECONDS) $(NAMES)
+
+coverage: setup
+	$(call title,coverage: build)
+	$(call configure,coverage)
+	$(call compile,coverage,-t pawl_unit_tests pawl_contract_tests pawl-sim)
+	$(call title,coverage: run and count)
+	@scripts/coverage.py build-coverage
+
 lint:
 	$(call title,clang-format)
 	@clang-format-16 --dry-run -Werror $(sources)
@@ -103,4 +120,4 @@ format:
 	@clang-format-16 -i $(sources)
 
 clean:
-	@rm -rf build build-dev build-asan build-tsan build-asan-gcc build-fuzz build-lint
+	@rm -rf build build-dev build-asan build-tsan build-asan-gcc build-fuzz build-coverage build-lint

@@ -98,6 +98,16 @@ file(GLOB contract_sources CONFIGURE_DEPENDS tests/contract/*.cpp)
 file(GLOB process_sources CONFIGURE_DEPENDS tests/process/*.cpp)
 file(GLOB simulation_sources CONFIGURE_DEPENDS tests/simulation/*.cpp)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*.cpp)
+# What the fuzzers need of the library.
+set(pawl_fuzzed_sources
+    base/boot_clock.cpp base/duration.cpp base/error.cpp base/ids.cpp base/lock_name.cpp base/log.cpp base/names.cpp base/sha256.cpp base/url.cpp
+    fencing/epoch.cpp fencing/marks.cpp fencing/sequencer.cpp fencing/token.cpp
+    store/chronicle.cpp store/rules.cpp
+    store/file/config.cpp store/file/folder.cpp store/file/gate.cpp store/file/mail.cpp store/file/place.cpp
+    store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
+    store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
+    store/redis/script.cpp
+    store/zookeeper/config.cpp store/zookeeper/layout.cpp store/zookeeper/record.cpp)
 
 if(NOT PAWL_STORE_FILE)
   list(FILTER unit_sources EXCLUDE REGEX "/src/store/file/")
@@ -182,8 +192,9 @@ if(simulation_sources)
     set(world_objects $<TARGET_OBJECTS:pawl_simulation>)
   endif()
   pawl_tests(pawl_simulation_tests simulation OPTIMIZED SOURCES ${simulation_tests} ${world_objects} LINK ${support_planted})
-  if(EXISTS ${PROJECT_SOURCE_DIR}/tests/simulation/main.cpp AND NOT PAWL_SANITIZED_SMALL)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/tests/simulation/main.cpp)
     pawl_test_program(pawl-sim OPTIMIZED SOURCES tests/simulation/main.cpp ${world_objects} LINK ${support_planted})
+    set_target_properties(pawl-sim PROPERTIES EXCLUDE_FROM_ALL ${PAWL_SANITIZED_SMALL})
   endif()
 endif()
 
@@ -318,13 +329,32 @@ if(TARGET pawl-cli)
   set_tests_properties(docs/guarantees PROPERTIES LABELS check TIMEOUT 300)
 endif()
 
-# One fuzzer per file, in a tree of the preset `fuzz`.
-if(PAWL_SANITIZE MATCHES "fuzzer")
-  foreach(source IN LISTS fuzz_sources)
-    get_filename_component(name ${source} NAME_WE)
-    pawl_test_program(fuzz_${name} OPTIMIZED SOURCES ${source} LINK pawl)
-    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
-  endforeach()
+# tests/fuzz: each file is a fuzzer, fuzz_NAME, in a tree of the preset `fuzz`, with the parsers alone instead of the whole
+# library. Everywhere else all of them are one program that replays their corpora.
+if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND fuzz_sources)
+  set(fuzz_targets ${fuzz_sources})
+  list(FILTER fuzz_targets EXCLUDE REGEX "/replay\\.cpp$")
+  if(PAWL_SANITIZE MATCHES "fuzzer")
+    list(TRANSFORM pawl_fuzzed_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    add_library(pawl_fuzzed STATIC EXCLUDE_FROM_ALL ${pawl_fuzzed_sources} $<TARGET_OBJECTS:pawl_asio>)
+    target_include_directories(pawl_fuzzed PUBLIC include)
+    pawl_is_compiled_as_library(pawl_fuzzed)
+    add_custom_target(pawl_fuzzers)
+    foreach(source IN LISTS fuzz_targets)
+      get_filename_component(name ${source} NAME_WE)
+      pawl_test_program(fuzz_${name} OPTIMIZED SOURCES ${source} LINK pawl_fuzzed)
+      target_link_libraries(fuzz_${name} PRIVATE ZooKeeper::ZooKeeper)
+      target_compile_definitions(fuzz_${name} PRIVATE PAWL_LIBFUZZER)
+      target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+      add_dependencies(pawl_fuzzers fuzz_${name})
+    endforeach()
+  else()
+    pawl_test_program(pawl_fuzz_replay SOURCES ${fuzz_sources} LINK pawl)
+    target_link_libraries(pawl_fuzz_replay PRIVATE ZooKeeper::ZooKeeper GTest::gmock)
+    set_target_properties(pawl_fuzz_replay PROPERTIES UNITY_BUILD ON)
+    add_test(NAME unit/fuzz_corpus COMMAND pawl_fuzz_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus)
+    set_tests_properties(unit/fuzz_corpus PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
 endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

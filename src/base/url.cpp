@@ -159,6 +159,9 @@ Result<Url::Host> read_host(std::string_view text) {
   }
   if (!name) return name.error();
   if (name->empty()) return because("a host has no name");
+  if (!text.starts_with('[') && name->find(':') != npos) {
+    return because("a host's name has a colon in it; write an IPv6 address in [ ]");
+  }
   if (std::any_of(name->begin(), name->end(),
                   [](char c) { return is_control(c) || c == ' ' || c == '[' || c == ']'; })) {
     return because("a host's name has a byte that no host's name has");
@@ -310,7 +313,9 @@ std::string Url::redacted() const {
   std::string out = scheme + (has_authority ? "://" : ":");
   if (credentials) out += "***@";
   for (std::size_t i = 0; i < hosts.size(); ++i) out += (i == 0 ? "" : ",") + write_host(hosts[i]);
-  out += encode(path, "/:,+=");
+  // Without hosts, two slashes at the beginning of a path would be read as if hosts followed.
+  const bool like_hosts = !has_authority && path.starts_with("//");
+  out += like_hosts ? "%2F" + encode(std::string_view(path).substr(1), "/:,+=") : encode(path, "/:,+=");
   for (std::size_t i = 0; i < options.size(); ++i) {
     const auto& [key, value] = options[i];
     out += (i == 0 ? "?" : "&") + encode(key, "") + "=" + encode(value, "/:,+");

@@ -231,10 +231,18 @@ TEST(UrlSecrets, AreWipedWhenTheyEnd) {
   EXPECT_FALSE(shows()) << "after the end";
 }
 
+// Found by fuzzing: it was taken for a host's name, and printed as an IPv6 address.
+TEST(UrlTest, AHostWithAnEscapedColonIsRefused) {
+  EXPECT_NE(refusal("redis://x%3Ay").find("has a colon in it"), std::string::npos);
+  EXPECT_NE(refusal("redis://a%3Ab:1").find("has a colon in it"), std::string::npos);
+  EXPECT_EQ(must_parse("redis://[a::b]:1").hosts[0].name, "a::b");
+}
+
 TEST(UrlTest, WithoutCredentialsTheRedactedTextIsTheSameUrl) {
-  for (const auto text : {"memory:"sv, "memory:a%40b%2F%3F%23%26"sv, "file:///a@b/c%20d"sv, "file:/x"sv,
-                          "etcd://a:1,[::1]:2,%2Fx/p?k=v%26&l=%3D+"sv, "redis://h?a=%C3%A9%0A"sv,
-                          "redis://[fe80::1%25e]/"sv, "redis:///"sv}) {
+  for (const auto text :
+       {"memory:"sv, "memory:a%40b%2F%3F%23%26"sv, "file:///a@b/c%20d"sv, "file:/x"sv,
+        "etcd://a:1,[::1]:2,%2Fx/p?k=v%26&l=%3D+"sv, "redis://h?a=%C3%A9%0A"sv, "redis://[fe80::1%25e]/"sv,
+        "redis:///"sv, "memory:%2F%2Fx"sv, "memory:%2F/"sv, "file:////x"sv}) {
     const Url url = must_parse(text);
     const Url again = must_parse(url.redacted());
     EXPECT_EQ(again.scheme, url.scheme);

@@ -85,36 +85,10 @@ Scheme* FileStore::scheme(std::string_view name) {
   return name.empty() || name == Queue::declared.scheme ? &queue_ : nullptr;
 }
 
-namespace {
-
-Error wrong(const base::Url& url, std::string_view what) {
-  return {Errc::invalid_argument, fmt::format("{}: {}", url.redacted(), what)};
-}
-
-Result<std::optional<mode_t>> read_mode(const base::Url& url, base::UrlOptions& options) {
-  const std::optional<std::string> text = options.text("mode");
-  if (!text) return std::optional<mode_t>();
-  if (*text == "0700" || *text == "700") return std::optional<mode_t>(0700);
-  if (*text == "0770" || *text == "770") return std::optional<mode_t>(0770);
-  return wrong(url, "mode is 0700 (this user only) or 0770 (the folder's group as well)");
-}
-
-}  // namespace
-
 Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime) {
-  if (!url.hosts.empty()) return wrong(url, "a file store has no host; write file:///path, with three slashes");
-  if (!url.path.starts_with('/')) return wrong(url, "a file store needs a whole path, as in file:///var/lib/app");
-  if (url.path.find('\0') != std::string::npos) return wrong(url, "the path has a zero byte in it");
-  const Result<std::optional<mode_t>> mode = read_mode(url, options);
-  if (!mode) return mode.error();
-  const std::string network = options.text("network").value_or("no");
-  if (network != "no" && network != "yes") return wrong(url, "network is yes or no");
-  FolderOptions folder;
-  folder.path = url.path;
-  while (folder.path.size() > 1 && folder.path.ends_with('/')) folder.path.pop_back();
-  folder.mode = *mode;
-  folder.network = network == "yes";
-  return std::make_shared<FileStore>(std::move(folder), runtime);
+  Result<FolderOptions> folder = read_config(url, options);
+  if (!folder) return folder.error();
+  return std::make_shared<FileStore>(std::move(*folder), runtime);
 }
 
 }  // namespace pawl::store::file

@@ -34,6 +34,9 @@ class FileStore final : public Store {
   Queue queue_;
 };
 
+/// Reads the text alone: nothing is opened. Errors: invalid_argument.
+Result<FolderOptions> read_config(const base::Url& url, base::UrlOptions& options);
+
 /// `file:///path`. Options of its own: `mode=0770` (for a new folder; default 0700), `network=yes` (a network file
 /// system that one host uses). Nothing is opened yet.
 /// Errors: invalid_argument.

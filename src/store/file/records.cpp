@@ -1,5 +1,8 @@
 #include "store/file/records.hpp"
 
+#include <pawl/semaphore.hpp>
+
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -41,7 +44,11 @@ class Unpacker {
       bytes_ = {};
       return *this;
     }
-    std::memcpy(static_cast<void*>(&value), bytes_.data(), sizeof value);
+    if constexpr (std::is_same_v<T, bool>) {
+      value = bytes_.front() != 0;  // not every byte is a bool
+    } else {
+      std::memcpy(static_cast<void*>(&value), bytes_.data(), sizeof value);
+    }
     bytes_.remove_prefix(sizeof value);
     return *this;
   }
@@ -190,6 +197,7 @@ LockRecord LockRecord::unpack(std::string_view bytes) {
   const Kind kind = in.get<Kind>();
   LockRecord out{.key = {kind, name_of(in.get_text())}};
   in.get(out.number).get(out.waiters).get(out.sharers).get(out.permits);
+  out.permits = std::min(out.permits, Semaphore::most_permits);
   for (std::uint32_t i = 0; i < out.permits && in.more(); ++i) out.taken.push_back(in.get<bool>());
   out.taken.resize(out.permits);
   const auto ghosts = in.get<std::uint32_t>();

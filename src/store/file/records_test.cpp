@@ -1,5 +1,7 @@
 #include "store/file/records.hpp"
 
+#include <pawl/semaphore.hpp>
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -157,6 +159,25 @@ TEST(RecordsTest, ADamagedRecordIsReadWithoutHarm) {
   for (std::size_t size = 0; size < claim.size(); ++size) {
     EXPECT_LE(unpack_claim(std::string_view(claim).substr(0, size)).slots.size(), 3u) << size;
   }
+}
+
+// Found by fuzzing: a damaged record made us take half a gigabyte.
+TEST(RecordsTest, ADamagedNumberOfPermitsIsBounded) {
+  LockRecord record{.key = key(Kind::permits)};
+  std::string bytes = record.pack();
+  const std::size_t permits =
+      sizeof(Kind) + sizeof(std::uint32_t) + record.key.name.bytes().size() + 3 * sizeof(std::uint64_t);
+  bytes.replace(permits, 4, "\xff\xff\xff\xff");
+  const LockRecord read = LockRecord::unpack(bytes);
+  EXPECT_EQ(read.permits, Semaphore::most_permits);
+  EXPECT_EQ(read.taken.size(), Semaphore::most_permits);
+}
+
+// Found by fuzzing: a bool that is neither true nor false is undefined behaviour.
+TEST(RecordsTest, ADamagedYesOrNoIsOneOfThem) {
+  std::string bytes = ClaimPlace{.tombstone = false, .ticket = 7, .lock = "0job"}.pack();
+  bytes[0] = 6;
+  EXPECT_EQ(ClaimPlace::unpack(bytes).pack()[0], 1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/lock_name.hpp"
 #include "base/sha256.hpp"
+#include "fencing/text.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <tuple>
 
 namespace pawl::store::file {
@@ -43,8 +43,7 @@ Result<std::optional<TokenMark>> TokenMark::parse(std::string_view text) {
   if (mark == std::string_view::npos) return std::optional<TokenMark>();
   TokenMark out;
   const std::string_view digits = body.substr(mark + 6);
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), out.mark);
-  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::optional<TokenMark>();
+  if (!fencing::parse_number(digits, out.mark)) return std::optional<TokenMark>();
   Result<fencing::EpochRecord> epoch = fencing::EpochRecord::parse(body.substr(0, mark));
   if (epoch.code() == Errc::unsupported) return epoch.error();
   if (!epoch) return std::optional<TokenMark>();

@@ -8,6 +8,13 @@ namespace pawl::store::net {
 
 class TlsContext;
 
+/// Whom we trust, and who we are.
+struct TlsFiles {
+  std::string ca = {};    ///< empty: the system's
+  std::string cert = {};  ///< of ours; empty: none
+  std::string key = {};   ///< of ours
+};
+
 /// Where a server listens.
 struct Address {
   std::string host = {};  ///< a name, or an address; of a Unix socket: empty

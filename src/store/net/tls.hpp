@@ -1,5 +1,7 @@
 #pragma once
 
+#include "store/net/address.hpp"
+
 #include <pawl/result.hpp>
 
 #include <boost/asio/ssl/context.hpp>
@@ -13,11 +15,7 @@ namespace pawl::store::net {
 /// Promise: the server's certificate and name are always verified; TLS 1.2 at the least.
 class TlsContext {
  public:
-  struct Files {
-    std::string ca = {};    ///< empty: the system's
-    std::string cert = {};  ///< of ours; empty: none
-    std::string key = {};   ///< of ours
-  };
+  using Files = TlsFiles;
   /// Errors: invalid_argument when a file cannot be read or does not fit.
   static Result<std::shared_ptr<const TlsContext>> make(const Files& files);
 

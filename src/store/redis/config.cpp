@@ -1,7 +1,6 @@
 // What a URL says of a Redis server.
 
-#include "store/net/tls.hpp"
-#include "store/redis/redis_store.hpp"
+#include "store/redis/server.hpp"
 
 #include <charconv>
 #include <string>
@@ -37,18 +36,16 @@ Result<void> take_number(const base::Url& url, base::UrlOptions& options, const 
 }
 
 Result<void> take_tls(const base::Url& url, base::UrlOptions& options, Config& config) {
-  net::TlsContext::Files files;
+  net::TlsFiles files;
   files.ca = options.text("ca").value_or("");
   files.cert = options.text("cert").value_or("");
   files.key = options.text("key").value_or("");
-  if (url.scheme != "rediss") {
-    const bool given = !files.ca.empty() || !files.cert.empty() || !files.key.empty();
-    return given ? Result<void>(wrong(url, "ca, cert and key belong to rediss://")) : Result<void>();
+  if (url.scheme == "rediss") {
+    config.tls = std::move(files);
+    return {};
   }
-  Result<std::shared_ptr<const net::TlsContext>> tls = net::TlsContext::make(files);
-  if (!tls) return tls.error();
-  for (net::Address& address : config.addresses) address.tls = *tls;
-  return {};
+  const bool given = !files.ca.empty() || !files.cert.empty() || !files.key.empty();
+  return given ? Result<void>(wrong(url, "ca, cert and key belong to rediss://")) : Result<void>();
 }
 
 Result<void> take_place(const base::Url& url, base::UrlOptions& options, Config& config) {
@@ -81,7 +78,7 @@ Result<void> take_place(const base::Url& url, base::UrlOptions& options, Config&
 
 }  // namespace
 
-Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime) {
+Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
   if (!url.has_authority) return wrong(url, "write redis://host:port/db");
   Config config;
   config.credentials = url.credentials;
@@ -100,7 +97,7 @@ Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& opti
   Result<std::optional<Duration>> timeout = options.duration("timeout");
   if (!timeout) return timeout.error();
   if (*timeout && **timeout > Duration::zero()) config.timeout = **timeout;
-  return std::make_shared<RedisStore>(runtime, std::move(config));
+  return config;
 }
 
 }  // namespace pawl::store::redis

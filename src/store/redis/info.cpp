@@ -43,7 +43,8 @@ std::optional<Upstream> upstream_of(std::string_view info) {
   upstream.host = field(info, "master_host");
   const std::string port = field(info, "master_port");
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), upstream.port);
-  if (upstream.host.empty() || error != std::errc{} || end != port.data() + port.size()) return std::nullopt;
+  const bool whole = error == std::errc{} && end == port.data() + port.size();
+  if (upstream.host.empty() || !whole || upstream.port == 0) return std::nullopt;
   return upstream;
 }
 

@@ -58,6 +58,7 @@ TEST(RedisInfoTest, AReplicaThatIsInTouchWithItsMasterNamesIt) {
   EXPECT_EQ(upstream->port, 6380);
   EXPECT_FALSE(upstream_of(replaced(replica, "status:up", "status:down"))) << "it may be one of another data set";
   EXPECT_FALSE(upstream_of(replaced(replica, "6380", "65536")));
+  EXPECT_FALSE(upstream_of(replaced(replica, "6380", "0"))) << "found by fuzzing: nothing listens there";
   EXPECT_FALSE(upstream_of(replaced(replica, "role:slave", "role:master")));
   EXPECT_FALSE(upstream_of(info()));
 }

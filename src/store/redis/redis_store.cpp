@@ -1,5 +1,6 @@
 #include "store/redis/redis_store.hpp"
 
+#include "store/net/tls.hpp"
 #include "store/redis/answers.hpp"
 
 #include <algorithm>
@@ -86,6 +87,17 @@ Scheme* RedisStore::scheme(std::string_view name) {
   if (name == Redisson::declared.scheme) return &redisson_;
   if (name.empty() && server_->config().raw_names) return &simple_;
   return name.empty() || name == Queue::declared.scheme ? &queue_ : nullptr;
+}
+
+Result<std::shared_ptr<Store>> open(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime) {
+  Result<Config> config = read_config(url, options);
+  if (!config) return config.error();
+  if (config->tls) {
+    const Result<std::shared_ptr<const net::TlsContext>> tls = net::TlsContext::make(*config->tls);
+    if (!tls) return tls.error();
+    for (net::Address& address : config->addresses) address.tls = *tls;
+  }
+  return std::make_shared<RedisStore>(runtime, std::move(*config));
 }
 
 }  // namespace pawl::store::redis

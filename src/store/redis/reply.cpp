@@ -17,19 +17,22 @@ constexpr std::size_t most_items = 1 << 20;  // of an array, whatever its first 
 
 // hiredis tells what it reads, and where in the answer that belongs; we build our own of it.
 
+/// Room for an item is made when it comes, and not when its array says how many there will be. The items before it may
+/// move: hiredis is done with them.
 Reply* place_of(const redisReadTask* task) {
   if (task->parent == nullptr) return new Reply;
-  auto* parent = static_cast<Reply*>(task->parent->obj);
-  return &parent->items[static_cast<std::size_t>(task->idx)];
+  return &static_cast<Reply*>(task->parent->obj)->items.emplace_back();
 }
 
 template <class Fill>
 void* build(const redisReadTask* task, Fill fill) noexcept {
+  Reply* reply = nullptr;
   try {
-    Reply* reply = place_of(task);
+    reply = place_of(task);
     fill(*reply);
     return reply;
   } catch (const std::bad_alloc&) {
+    if (task->parent == nullptr) delete reply;
     return nullptr;  // hiredis says so
   }
 }
@@ -46,7 +49,6 @@ redisReplyObjectFunctions make_builders() {
     return build(task, [&](Reply& reply) {
       reply.type = Reply::Type::array;
       if (static_cast<std::size_t>(size) > most_items) throw std::bad_alloc();
-      reply.items.resize(static_cast<std::size_t>(size));
     });
   };
   make.createInteger = [](const redisReadTask* task, long long value) {

@@ -32,7 +32,11 @@ struct Config {
   bool raw_names = false;          ///< lock names are keys, as they are
   std::int64_t wait_replicas = 0;
   Duration timeout = std::chrono::seconds(5);
+  std::optional<net::TlsFiles> tls = {};  ///< of rediss://
 };
+
+/// Reads the text alone: no file is opened, and no server is asked. Errors: invalid_argument.
+Result<Config> read_config(const base::Url& url, base::UrlOptions& options);
 
 /// A server, as the store and its schemes share it: one connection for requests, one that listens, and with wait_replicas
 /// one for WAIT. All of them are to the same server: whenever one finds another server, the others dial again.

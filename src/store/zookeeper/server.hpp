@@ -32,6 +32,9 @@ struct Config {
   Duration timeout = std::chrono::seconds(5);
 };
 
+/// Reads the text alone: no server is asked. Errors: invalid_argument; unsupported (TLS).
+Result<Config> read_config(const base::Url& url, base::UrlOptions& options);
+
 /// Hears of changes at the servers.
 class Hearer {
  public:
