@@ -268,6 +268,10 @@ if(process_sources)
   endif()
 endif()
 
+if(TARGET pawl-cli)
+  include(cmake/torture.cmake)
+endif()
+
 if(TARGET pawl-cli AND PAWL_STORE_FILE)
   add_test(NAME process/demo COMMAND pawl-cli demo --time 4s)
   set_tests_properties(process/demo PROPERTIES LABELS process TIMEOUT 300)

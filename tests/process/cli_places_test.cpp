@@ -41,7 +41,7 @@ TEST_F(CliPlaces, CronAndAShellMeetInOneDefaultFolder) {
 
 TEST_F(CliPlaces, EverySubcommandHasHelpWithAnExample) {
   for (const std::string name :
-       {"run", "elect", "leader", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "schemes"}) {
+       {"run", "elect", "leader", "ls", "show", "revoke", "check", "epoch", "demo", "bench", "torture", "schemes"}) {
     const Ended help = pawl({name, "--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: pawl " + name), HasSubstr("Example"), HasSubstr("\n  pawl ")))
@@ -56,11 +56,11 @@ TEST_F(CliPlaces, TheManPageIsCleanAndKnowsEverySubcommandAndCode) {
   if (page.code == 99) GTEST_SKIP() << "no man here";
   EXPECT_EQ(page.code, 0);
   EXPECT_EQ(page.err, "");
-  for (const std::string word : {"run",        "elect",           "leader",    "ls",    "show",     "revoke",
-                                 "check",      "epoch",           "demo",      "bench", "schemes",  "version",
-                                 "--read",     "--write",         "121",       "122",   "124",      "125",
-                                 "--permits",  "--also",          "126",       "127",   "--follow", "--value",
-                                 "PAWL_STORE", "PAWL_SEQUENCERS", "PAWL_VALUE"}) {
+  for (const std::string word :
+       {"run",   "elect",    "leader",  "ls",      "show",       "revoke",          "check",
+        "epoch", "demo",     "bench",   "schemes", "version",    "--read",          "--write",
+        "121",   "122",      "124",     "125",     "--permits",  "--also",          "126",
+        "127",   "--follow", "--value", "torture", "PAWL_STORE", "PAWL_SEQUENCERS", "PAWL_VALUE"}) {
     EXPECT_THAT(page.out, HasSubstr(word));
   }
 }
@@ -100,9 +100,10 @@ TEST_F(CliPlaces, TheCompletionsKnowEverySubcommandAndOption) {
   for (const std::string& script : scripts) {
     const std::string text = read_file(source + "/apps/cli/completion/" + script);
     for (const std::string word :
-         {"run",     "ls",    "show",  "revoke",     "check", "epoch",  "demo",  "bench", "schemes", "version", "wait",
-          "no-wait", "lease", "grace", "lock-delay", "label", "scheme", "store", "json",  "kind",    "claim",   "now",
-          "workers", "time",  "elect", "leader",     "read",  "write",  "also",  "value", "permits", "follow"}) {
+         {"run",     "ls",   "show",    "revoke",  "check",   "epoch",      "demo",    "bench",  "schemes",
+          "version", "wait", "no-wait", "lease",   "grace",   "lock-delay", "label",   "scheme", "store",
+          "json",    "kind", "claim",   "now",     "workers", "time",       "elect",   "leader", "read",
+          "write",   "also", "value",   "permits", "follow",  "torture",    "seconds", "seed"}) {
       EXPECT_THAT(text, HasSubstr(word)) << script;
     }
   }

@@ -159,6 +159,14 @@ class CliRedisPassword : public CliTest {
   const RedisServer server_{{"--requirepass", secret}};
 };
 
+TEST_F(CliRedisPassword, TortureIsCleanAndDoesNotRepeatIt) {
+  const Ended ended = with(std::string(":") + secret, {"torture", "--seconds", "2", "--workers", "2", "--lease",
+                                                       "300ms", "--scheme", "simple", "--seed", "9"});
+  EXPECT_EQ(ended.code, 0) << all(ended);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("redis/simple, seed 9: "), HasSubstr("kinds mutex\n"), HasSubstr("clean\n")));
+  EXPECT_THAT(all(ended), Not(HasSubstr(secret)));
+}
+
 TEST_F(CliRedisPassword, AWrongOneIsRefusedAndNotRepeated) {
   const Ended wrong = with(":psst-psst", {"run", "job", "--", "true"});
   EXPECT_EQ(wrong.code, 121);

@@ -161,6 +161,14 @@ void Proxy::delay_replies(Duration delay) {
   delay_ = delay;
 }
 
+void Proxy::hold_replies(bool hold) {
+  {
+    const std::lock_guard lock(mutex_);
+    replies_held_ = hold;
+  }
+  bell_.ring();
+}
+
 void Proxy::babble(std::string bytes) {
   const std::lock_guard lock(mutex_);
   babble_ = std::move(bytes);
@@ -226,7 +234,7 @@ int Proxy::fill(std::vector<pollfd>& polled) {
     };
     polled.push_back({link.client, wants(link.to_client), 0});
     if (link.server >= 0) polled.push_back({link.server, wants(link.to_server), 0});
-    if (!link.late.empty()) due = std::min(due, link.late.front().due);
+    if (!link.late.empty() && !replies_held_) due = std::min(due, link.late.front().due);
   }
   if (due == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
@@ -327,6 +335,7 @@ bool Proxy::answer(Link& link, std::string_view reply) {
 }
 
 void Proxy::send_due(Link& link) {
+  if (replies_held_) return;
   const Clock::time_point now = Clock::now();
   while (!link.late.empty() && (link.over || link.late.front().due <= now)) {
     link.to_client += link.late.front().bytes;

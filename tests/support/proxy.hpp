@@ -72,6 +72,8 @@ class Proxy {
   /// As an address that moves to another host: new connections go to that server, the old ones stay where they are.
   void move_to(std::uint16_t server);
   void delay_replies(Duration delay);
+  /// As a path that is broken one way: requests reach the server, and nothing comes back. Afterwards all that has waited does.
+  void hold_replies(bool hold);
   /// Whoever connects, or is connected, gets these bytes for whatever it asks; the server hears nothing. Empty: as before.
   void babble(std::string bytes);
   /// Whoever connects is shown the door at once.
@@ -114,6 +116,7 @@ class Proxy {
   std::string babble_;
   Duration delay_{};
   bool held_ = false;
+  bool replies_held_ = false;
   bool shut_ = false;
   bool over_ = false;
 

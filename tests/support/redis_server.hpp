@@ -22,6 +22,8 @@ class RedisServer {
   const std::string& folder() const { return folder_.path(); }
 
   void kill() { process_.kill(); }
+  /// Asks it to end, and waits until it has.
+  void end() { process_.end(); }
   /// As if it hung; and on again.
   void stop() const { process_.signal(SIGSTOP); }
   void go_on() const { process_.signal(SIGCONT); }

@@ -110,6 +110,19 @@ void ServerProcess::signal(int number) const {
   if (number == SIGSTOP) ::waitpid(pid_, nullptr, WUNTRACED);
 }
 
+void ServerProcess::end() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGTERM);
+  for (Duration waited{}; waited < 60s; waited += 5ms) {
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = -1;
+      return;
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  kill();
+}
+
 void ServerProcess::kill() {
   const pid_t pid = std::exchange(pid_, -1);
   if (pid <= 0) return;

@@ -39,6 +39,8 @@ class ServerProcess {
   void start(const std::vector<std::string>& command, const std::string& folder, const std::function<bool()>& answers);
   /// With -9, and waits until it is gone.
   void kill();
+  /// As a service manager does, with SIGTERM; waits until it is gone. With -9 if it takes longer than a minute.
+  void end();
   /// SIGSTOP, SIGCONT...
   void signal(int number) const;
   bool running() const { return pid_ > 0; }

@@ -51,12 +51,12 @@ _pawl() {
       ;;
     --also) COMPREPLY=($(compgen -W "$(_pawl_locks)" -- "$word")) && return ;;
     --permits) COMPREPLY=($(compgen -W "1/2 1/3 1/4 1/8" -- "$word")) && return ;;
-    --label | --name | --value | --claim | --workers | -E) return ;;
+    --label | --name | --value | --claim | --workers | --seconds | --seed | -E) return ;;
   esac
 
   local words="" taking="--wait --no-wait --lease --grace --lock-delay --scheme --label --name --any-kind -E --store --help"
   case $subcommand in
-    "") words="run elect leader ls show revoke check epoch demo bench schemes version --store --help --version" ;;
+    "") words="run elect leader ls show revoke check epoch demo bench torture schemes version --store --help --version" ;;
     run) words="--read --write --permits --also $taking" ;;
     elect) words="--value $taking" ;;
     leader) words="--follow --scheme --json --store --help" ;;
@@ -67,6 +67,7 @@ _pawl() {
     epoch) words="new --json --store --help" ;;
     demo) words="--workers --time --help" ;;
     bench) words="--time --json --store --help" ;;
+    torture) words="--seconds --workers --seed --lease --scheme --store --help" ;;
     schemes) words="--json --markdown --help" ;;
     version) words="--help" ;;
   esac

@@ -8,7 +8,7 @@ function __pawl_in
     __fish_seen_subcommand_from $argv; and not contains -- -- (commandline -opc)
 end
 
-set -l subcommands run elect leader ls show revoke check epoch demo bench schemes version
+set -l subcommands run elect leader ls show revoke check epoch demo bench torture schemes version
 complete -c pawl -f
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a run -d 'Run a command under a lock'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a elect -d 'Run a command while we lead'
@@ -20,17 +20,18 @@ complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a check -d '
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a epoch -d "Print the store's epoch, or begin one"
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a demo -d 'Watch processes contend for a lock'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a bench -d 'Measure the locks beside their floors'
+complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a torture -d 'Stop and kill processes that hold locks'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a schemes -d 'List the stores and their schemes'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a version -d 'Print the version'
 complete -c pawl -l store -x -d 'Where the locks are'
 complete -c pawl -s h -l help -d 'Print help'
 complete -c pawl -n "__pawl_in run elect leader ls show revoke" -a "(__pawl_locks)"
-complete -c pawl -n "__pawl_in run elect leader ls show revoke check" -l scheme -x -d 'How the lock is built'
+complete -c pawl -n "__pawl_in run elect leader ls show revoke check torture" -l scheme -x -d 'How the lock is built'
 complete -c pawl -n "__pawl_in leader ls show check epoch bench schemes" -l json -d 'For programs'
 complete -c pawl -n "__pawl_in show revoke" -l kind -x -a "mutex rw permits election" -d 'Only this kind of lock'
 complete -c pawl -n "__pawl_in run elect" -l wait -x -d 'Give up after this long'
 complete -c pawl -n "__pawl_in run elect" -l no-wait -d 'Give up at once'
-complete -c pawl -n "__pawl_in run elect" -l lease -x -d 'How long the store believes in us'
+complete -c pawl -n "__pawl_in run elect torture" -l lease -x -d 'How long the store believes in us'
 complete -c pawl -n "__pawl_in run elect" -l grace -x -d 'Between TERM and KILL'
 complete -c pawl -n "__pawl_in run elect" -l lock-delay -x -d 'Shut this long if we fail'
 complete -c pawl -n "__pawl_in run elect" -l label -x -d 'Shown by pawl show'
@@ -46,6 +47,8 @@ complete -c pawl -n "__pawl_in leader" -s f -l follow -d 'Print every change'
 complete -c pawl -n "__pawl_in revoke" -l now -d 'Take it away'
 complete -c pawl -n "__pawl_in revoke" -l claim -x -d 'Which claim'
 complete -c pawl -n "__pawl_in epoch" -a new -d 'Begin a new epoch'
-complete -c pawl -n "__pawl_in demo" -l workers -x -d 'How many processes'
+complete -c pawl -n "__pawl_in demo torture" -l workers -x -d 'How many processes'
+complete -c pawl -n "__pawl_in torture" -l seconds -x -d 'How long'
+complete -c pawl -n "__pawl_in torture" -l seed -x -d 'What is left to chance follows from it'
 complete -c pawl -n "__pawl_in demo bench" -l time -x -d 'How long'
 complete -c pawl -n "__pawl_in schemes" -l markdown -d 'As a table for documents'

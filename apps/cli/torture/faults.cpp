@@ -1,0 +1,63 @@
+#include "apps/cli/torture/faults.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pawl::torture {
+
+namespace {
+
+Nanoseconds from_now(Milliseconds time) { return now() + Nanoseconds{1'000'000} * time.count(); }
+
+}  // namespace
+
+Milliseconds some_length(Chance& chance, Milliseconds lease) {
+  if (chance.one_in(2)) return chance.between(Milliseconds(5), lease / 4);
+  if (chance.one_in(2)) return chance.between(lease / 4, lease);
+  return chance.between(lease, lease * 5 / 2);
+}
+
+Faults::Faults(std::vector<Fault> faults, std::uint64_t seed, Milliseconds lease, Milliseconds pace)
+    : faults_(std::move(faults)), lease_(lease), pace_(pace), chance_(seed) {
+  for (const Fault& fault : faults_) counts_[fault.name] = 0;
+  next_ = from_now(pace_ / 2);
+}
+
+void Faults::tick() {
+  for (auto one = running_.begin(); one != running_.end();) {
+    if (now() < one->end) {
+      ++one;
+      continue;
+    }
+    const Fault::Heal heal = std::move(one->heal);
+    one = running_.erase(one);
+    heal();
+  }
+  if (faults_.empty() || now() < next_) return;
+  begin_one();
+  next_ = from_now(chance_.between(pace_ / 10, pace_));
+}
+
+void Faults::begin_one() {
+  const Fault& fault = faults_[chance_.below(faults_.size())];
+  const Milliseconds length = some_length(chance_, lease_);
+  if (busy(fault.group)) return;
+  Fault::Heal heal = fault.begin(chance_);
+  ++counts_[fault.name];
+  if (heal) running_.push_back({fault.group, std::move(heal), from_now(length)});
+}
+
+bool Faults::busy(const std::string& group) const {
+  return !group.empty() &&
+         std::any_of(running_.begin(), running_.end(), [&group](const Running& one) { return one.group == group; });
+}
+
+void Faults::end_all() {
+  for (Running& one : std::exchange(running_, {})) one.heal();
+}
+
+bool Faults::all_seen() const {
+  return std::all_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.second > 0; });
+}
+
+}  // namespace pawl::torture

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "apps/cli/torture/faults.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pawl::torture {
+
+/// A store that is tortured: its servers, started by us, and what can go wrong with them.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+
+  /// Where its servers listen; empty if it has none. Between them and each worker there is a proxy of its own.
+  virtual std::vector<std::uint16_t> ports() const { return {}; }
+  /// The store, its servers being reached by these ports instead.
+  virtual std::string url(const std::vector<std::uint16_t>& ports) const = 0;
+  /// What can go wrong with the servers. They must keep their data: a store that forgets is a scene of its own.
+  virtual std::vector<Fault> faults() { return {}; }
+  /// What the servers have kept of clients that are gone: nothing, as soon as all is cleaned up.
+  virtual std::vector<std::string> leftovers() { return {}; }
+};
+
+/// A store, a scheme, and who starts it: one line each in stages.cpp.
+struct StageEntry {
+  const char* name;  ///< "redis/queue": the store, and a scheme of it
+  const char* scheme;
+  std::unique_ptr<Stage> (*start)();
+};
+const std::vector<StageEntry>& stages();
+
+std::unique_ptr<Stage> file_stage();
+std::unique_ptr<Stage> redis_stage();
+std::unique_ptr<Stage> zookeeper_stage();
+std::unique_ptr<Stage> zookeeper_ensemble_stage();
+
+/// The faults of one server that has stop(), go_on(), kill(), end() and start(). One at a time.
+template <class Server>
+std::vector<Fault> server_faults(Server& server) {
+  const std::string group = "server";
+  return {{"server stopped", group,
+           [&server](Chance&) -> Fault::Heal {
+             server.stop();
+             return [&server] { server.go_on(); };
+           }},
+          {"server killed", group,
+           [&server](Chance&) -> Fault::Heal {
+             server.kill();
+             return [&server] { server.start(); };
+           }},
+          {"server restarted", group, [&server](Chance&) -> Fault::Heal {
+             server.end();
+             server.start();
+             return {};
+           }}};
+}
+
+}  // namespace pawl::torture

@@ -1,0 +1,25 @@
+#include "tests/torture/stage.hpp"
+
+namespace pawl::torture {
+
+const std::vector<StageEntry>& stages() {
+  static const std::vector<StageEntry> all{
+#ifdef PAWL_WITH_FILE
+      {"file/queue", "queue", file_stage},
+#endif
+#ifdef PAWL_WITH_REDIS
+      {"redis/queue", "queue", redis_stage},
+      {"redis/simple", "simple", redis_stage},
+      {"redis/redisson", "redisson", redis_stage},
+#endif
+#ifdef PAWL_WITH_ZOOKEEPER
+      {"zookeeper/sequential", "sequential", zookeeper_stage},
+      {"zookeeper/ephemeral", "ephemeral", zookeeper_stage},
+      {"zookeeper-ensemble/sequential", "sequential", zookeeper_ensemble_stage},
+      {"zookeeper-ensemble/ephemeral", "ephemeral", zookeeper_ensemble_stage},
+#endif
+  };
+  return all;
+}
+
+}  // namespace pawl::torture
