@@ -1,6 +1,6 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: fuzz coverage help setup build demo bench test test-release test-sanitized test-clusters test-all test-newest asan tsan asan-gcc lint format clean
+.PHONY: fuzz coverage torture help setup build demo bench test test-release test-sanitized test-clusters test-all test-newest asan tsan asan-gcc lint format clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -27,6 +27,7 @@ help:
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
 	@echo "make test-all  test, test-sanitized, test-clusters, asan, tsan, asan-gcc and lint"
 	@echo "make fuzz      each fuzzer for SECONDS=30"
+	@echo "make torture   each store for SECONDS=120 while servers, network and workers fail; also STORE=redis/queue, SEED=7"
 	@echo "make coverage  which lines and branches the tests run, by folder"
 	@echo "make test-newest  ZooKeeper's tests on the newest server and with the newest Curator, from the Java registry"
 	@echo "make format    lay out the sources"
@@ -94,13 +95,22 @@ test-all: test test-sanitized test-clusters asan tsan asan-gcc lint
 test-newest: build
 	@scripts/test_newest.sh build
 
-SECONDS ?= 30
+fuzz: SECONDS ?= 30
 fuzz: setup
 	$(call title,fuzz: build)
 	$(call configure,fuzz)
 	$(call compile,fuzz,-t pawl_fuzzers)
 	$(call title,fuzz: $(SECONDS) s for each)
 	@scripts/fuzz.sh build-fuzz $(SECONDS) $(NAMES)
+
+torture: SECONDS ?= 120
+torture: STORE ?= all
+torture: setup
+	$(call title,torture: build)
+	$(call configure,release)
+	$(call compile,release,-t pawl_torture)
+	$(call title,torture)
+	@scripts/torture.sh build $(STORE) $(SECONDS) $(SEED)
 
 coverage: setup
 	$(call title,coverage: build)
