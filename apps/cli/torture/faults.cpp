@@ -1,6 +1,7 @@
 #include "apps/cli/torture/faults.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace pawl::torture {
@@ -39,12 +40,23 @@ void Faults::tick() {
 }
 
 void Faults::begin_one() {
-  const Fault& fault = faults_[chance_.below(faults_.size())];
+  const Fault& fault = draw();
   const Milliseconds length = some_length(chance_, lease_);
   if (busy(fault.group)) return;
   Fault::Heal heal = fault.begin(chance_);
   ++counts_[fault.name];
   if (heal) running_.push_back({fault.group, std::move(heal), from_now(length)});
+}
+
+const Fault& Faults::draw() {
+  if (round_.empty()) {
+    round_.resize(faults_.size());
+    std::iota(round_.begin(), round_.end(), std::size_t{0});
+  }
+  const auto drawn = round_.begin() + static_cast<std::ptrdiff_t>(chance_.below(round_.size()));
+  const std::size_t index = *drawn;
+  round_.erase(drawn);
+  return faults_[index];
 }
 
 bool Faults::busy(const std::string& group) const {

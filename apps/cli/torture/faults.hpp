@@ -24,7 +24,7 @@ struct Fault {
 /// How long a fault lasts: as a rule shorter than the lease, now and then much longer.
 Milliseconds some_length(Chance& chance, Milliseconds lease);
 
-/// Begins and ends faults at times that follow from a seed.
+/// Begins and ends faults at times that follow from a seed. In each round each of them comes once, in another order.
 class Faults {
  public:
   /// `pace`: the longest time from one to the next.
@@ -44,11 +44,13 @@ class Faults {
     Nanoseconds end = 0;
   };
   void begin_one();
+  const Fault& draw();
   bool busy(const std::string& group) const;
 
   const std::vector<Fault> faults_;
   const Milliseconds lease_, pace_;
   Chance chance_;
+  std::vector<std::size_t> round_ = {};  ///< those that are still to come in this round
   std::vector<Running> running_ = {};
   std::map<std::string, std::size_t> counts_ = {};
   Nanoseconds next_ = 0;
