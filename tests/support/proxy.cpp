@@ -169,6 +169,14 @@ void Proxy::hold_replies(bool hold) {
   bell_.ring();
 }
 
+void Proxy::hold_requests(bool hold) {
+  {
+    const std::lock_guard lock(mutex_);
+    requests_held_ = hold;
+  }
+  bell_.ring();
+}
+
 void Proxy::babble(std::string bytes) {
   const std::lock_guard lock(mutex_);
   babble_ = std::move(bytes);
@@ -256,7 +264,7 @@ void Proxy::accept_one() {
 
 void Proxy::serve(Link& link, short client, short server) {
   const bool client_stays = client == 0 || read_all(link.client, link.from_client);
-  if (client != 0) take_requests(link);
+  if (!requests_held_ && !link.from_client.empty()) take_requests(link);
   const bool server_stays = server == 0 || read_all(link.server, link.from_server);
   if (server != 0) take_replies(link);
   send_due(link);

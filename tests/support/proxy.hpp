@@ -74,6 +74,8 @@ class Proxy {
   void delay_replies(Duration delay);
   /// As a path that is broken one way: requests reach the server, and nothing comes back. Afterwards all that has waited does.
   void hold_replies(bool hold);
+  /// The other way round: what the server says arrives, and no request reaches it.
+  void hold_requests(bool hold);
   /// Whoever connects, or is connected, gets these bytes for whatever it asks; the server hears nothing. Empty: as before.
   void babble(std::string bytes);
   /// Whoever connects is shown the door at once.
@@ -117,6 +119,7 @@ class Proxy {
   Duration delay_{};
   bool held_ = false;
   bool replies_held_ = false;
+  bool requests_held_ = false;
   bool shut_ = false;
   bool over_ = false;
 

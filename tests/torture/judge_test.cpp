@@ -116,6 +116,14 @@ TEST(TortureJudge, SeesAWriteThatWasAdmittedAfterALargerMark) {
   EXPECT_THAT(oracles(history), IsEmpty()) << "the two were under way together";
 }
 
+TEST(TortureJudge, AllowsAStoreThatForgetsTwoBeliefsAndNothingElse) {
+  History history{.turns = {held("a/0", 10, 30, "01"), held("b/0", 21, 40, "02")}};
+  history.calls = {call(Operation::mark, "01", 30, "other_store")};
+  EXPECT_THAT(oracles(history, {.forgets = true}), IsEmpty());
+  history.turns.push_back(held("c/0", 50, 60, "01"));
+  EXPECT_THAT(oracles(history, {.forgets = true}), ElementsAre("order"));
+}
+
 TEST(TortureJudge, SeesALostUpdate) {
   History history;
   history.resources["job.-"] = {{"x", "nothing", "01"}, {"y", "nothing", "02"}};

@@ -96,7 +96,8 @@ Plan plan_of(const Options& options, const StageEntry& entry, Stage& stage, Netw
                       .run = std::to_string(options.seed),
                       .lease = Milliseconds(options.lease),
                       .scheme = entry.scheme,
-                      .flaw = options.flaw};
+                      .flaw = options.flaw,
+                      .forgets = stage.forgets()};
   Client client(plan.url, {.scheme = entry.scheme});
   plan.crew.orders.kinds = kinds_of(client, plan.crew.orders.run);
   return plan;

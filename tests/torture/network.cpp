@@ -43,36 +43,47 @@ std::vector<Proxy*> Network::some(Chance& chance) {
   return all;
 }
 
-Fault Network::fault(const std::string& name, Do begin, Do end) {
-  return {name, name, [this, begin = std::move(begin), end = std::move(end)](Chance& chance) -> Fault::Heal {
+/// The first step begins it, the last one ends it; all of them for the same workers.
+Fault Network::fault(const std::string& name, std::vector<Do> steps) {
+  return {name, name, [this, steps = std::move(steps)](Chance& chance) {
             const std::vector<Proxy*> these = some(chance);
-            for (Proxy* proxy : these) begin(*proxy);
-            if (!end) return {};
-            return [these, end] {
-              for (Proxy* proxy : these) end(*proxy);
-            };
+            Fault::Steps later;
+            for (const Do& step : steps) {
+              later.push_back([these, step] {
+                for (Proxy* proxy : these) step(*proxy);
+              });
+            }
+            later.front()();
+            later.erase(later.begin());
+            return later;
           }};
 }
 
 std::vector<Fault> Network::faults() {
-  using std::chrono::milliseconds;
-  return {fault(
-              "network silent", [](Proxy& proxy) { proxy.hold(); }, [](Proxy& proxy) { proxy.go_on(); }),
-          fault(
-              "network one-way", [](Proxy& proxy) { proxy.hold_replies(true); },
-              [](Proxy& proxy) { proxy.hold_replies(false); }),
-          fault(
-              "network slow", [](Proxy& proxy) { proxy.delay_replies(milliseconds(150)); },
-              [](Proxy& proxy) { proxy.delay_replies(milliseconds(0)); }),
-          fault(
-              "connections refused",
-              [](Proxy& proxy) {
-                proxy.shut(true);
-                proxy.cut();
-              },
-              [](Proxy& proxy) { proxy.shut(false); }),
-          fault(
-              "connections cut", [](Proxy& proxy) { proxy.cut(); }, nullptr)};
+  const Do silent = [](Proxy& proxy) { proxy.hold(); };
+  const Do on_again = [](Proxy& proxy) { proxy.go_on(); };
+  const Do no_replies = [](Proxy& proxy) { proxy.hold_replies(true); };
+  const Do replies_again = [](Proxy& proxy) { proxy.hold_replies(false); };
+  const Do no_requests = [](Proxy& proxy) { proxy.hold_requests(true); };
+  const Do requests_again = [](Proxy& proxy) { proxy.hold_requests(false); };
+  const Do late_replies_and_no_more_requests = [=](Proxy& proxy) {
+    no_requests(proxy);
+    replies_again(proxy);
+  };
+  const Do slow = [](Proxy& proxy) { proxy.delay_replies(std::chrono::milliseconds(150)); };
+  const Do fast = [](Proxy& proxy) { proxy.delay_replies({}); };
+  const Do cut = [](Proxy& proxy) { proxy.cut(); };
+  const Do refuse = [](Proxy& proxy) {
+    proxy.shut(true);
+    proxy.cut();
+  };
+  const Do welcome = [](Proxy& proxy) { proxy.shut(false); };
+  return {fault("network silent", {silent, on_again}), fault("replies held", {no_replies, replies_again}),
+          fault("requests held", {no_requests, requests_again}),
+          // Who counts its lease from a reply believes too long here.
+          fault("late replies, then no requests", {no_replies, late_replies_and_no_more_requests, requests_again}),
+          fault("network slow", {slow, fast}), fault("connections refused", {refuse, welcome}),
+          fault("connections cut", {cut})};
 }
 
 }  // namespace pawl::torture

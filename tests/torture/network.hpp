@@ -26,7 +26,7 @@ class Network {
   using Proxies = std::list<test::Proxy>;
   using Do = std::function<void(test::Proxy&)>;
 
-  Fault fault(const std::string& name, Do begin, Do end);
+  Fault fault(const std::string& name, std::vector<Do> steps);
   std::vector<test::Proxy*> some(Chance& chance);
 
   std::vector<Proxies> ways_;  // by place

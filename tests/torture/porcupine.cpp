@@ -18,11 +18,14 @@ namespace {
 
 constexpr std::array<const char*, 3> operation_names{"mark", "read", "write"};
 
+/// To the model, both are a refusal of a token that is too small: of two lives of a store, the later has larger ones.
+std::string outcome_of(const Call& call) { return call.outcome == "other_store" ? "overtaken" : call.outcome; }
+
 std::string line_of(const Call& call, bool answered) {
   return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", call.fence, call.called,
                      answered ? std::to_string(*call.done) : "-",
                      operation_names[static_cast<std::size_t>(call.operation)], to_string(call.mode), call.token,
-                     call.value, answered ? call.outcome : "pending");
+                     call.value, answered ? outcome_of(call) : "pending");
 }
 
 struct Answer {

@@ -18,8 +18,10 @@ class Stage {
   virtual std::vector<std::uint16_t> ports() const { return {}; }
   /// The store, its servers being reached by these ports instead.
   virtual std::string url(const std::vector<std::uint16_t>& ports) const = 0;
-  /// What can go wrong with the servers. They must keep their data: a store that forgets is a scene of its own.
+  /// What can go wrong with the servers. They keep their data, unless the stage says otherwise.
   virtual std::vector<Fault> faults() { return {}; }
+  /// It loses its data on purpose: only what tokens and fences promise is left then.
+  virtual bool forgets() const { return false; }
   /// What the servers have kept of clients that are gone: nothing, as soon as all is cleaned up.
   virtual std::vector<std::string> leftovers() { return {}; }
 };
@@ -34,6 +36,7 @@ const std::vector<StageEntry>& stages();
 
 std::unique_ptr<Stage> file_stage();
 std::unique_ptr<Stage> redis_stage();
+std::unique_ptr<Stage> forgetful_redis_stage();
 std::unique_ptr<Stage> zookeeper_stage();
 std::unique_ptr<Stage> zookeeper_ensemble_stage();
 
@@ -42,16 +45,16 @@ template <class Server>
 std::vector<Fault> server_faults(Server& server) {
   const std::string group = "server";
   return {{"server stopped", group,
-           [&server](Chance&) -> Fault::Heal {
+           [&server](Chance&) -> Fault::Steps {
              server.stop();
-             return [&server] { server.go_on(); };
+             return {[&server] { server.go_on(); }};
            }},
           {"server killed", group,
-           [&server](Chance&) -> Fault::Heal {
+           [&server](Chance&) -> Fault::Steps {
              server.kill();
-             return [&server] { server.start(); };
+             return {[&server] { server.start(); }};
            }},
-          {"server restarted", group, [&server](Chance&) -> Fault::Heal {
+          {"server restarted", group, [&server](Chance&) -> Fault::Steps {
              server.end();
              server.start();
              return {};

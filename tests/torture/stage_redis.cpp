@@ -2,14 +2,15 @@
 #include "tests/torture/stage.hpp"
 
 #include <sstream>
+#include <utility>
 
 namespace pawl::torture {
 
 namespace {
 
-/// A server that has each write on disk before it answers, so that it forgets nothing when it is killed.
-class RedisStage final : public Stage {
+class RedisStage : public Stage {
  public:
+  explicit RedisStage(std::vector<std::string> options) : server_(std::move(options)) {}
   std::vector<std::uint16_t> ports() const override { return {server_.port()}; }
   std::string url(const std::vector<std::uint16_t>& ports) const override {
     return "redis://127.0.0.1:" + std::to_string(ports.at(0)) + "/0";
@@ -25,12 +26,32 @@ class RedisStage final : public Stage {
     return left;
   }
 
- private:
-  test::RedisServer server_{{"--appendonly", "yes", "--appendfsync", "always"}};
+ protected:
+  test::RedisServer server_;
+};
+
+/// Empty whenever it was killed or restarted, or was told to forget.
+class ForgetfulRedisStage final : public RedisStage {
+ public:
+  ForgetfulRedisStage() : RedisStage({}) {}
+  bool forgets() const override { return true; }
+  std::vector<Fault> faults() override {
+    std::vector<Fault> all = server_faults(server_);
+    all.push_back({"FLUSHALL", "server", [this](Chance&) -> Fault::Steps {
+                     server_.cli({"FLUSHALL"});
+                     return {};
+                   }});
+    return all;
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> redis_stage() { return std::make_unique<RedisStage>(); }
+/// It has each write on disk before it answers, so that it forgets nothing when it is killed.
+std::unique_ptr<Stage> redis_stage() {
+  return std::make_unique<RedisStage>(std::vector<std::string>{"--appendonly", "yes", "--appendfsync", "always"});
+}
+
+std::unique_ptr<Stage> forgetful_redis_stage() { return std::make_unique<ForgetfulRedisStage>(); }
 
 }  // namespace pawl::torture

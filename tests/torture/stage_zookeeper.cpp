@@ -62,10 +62,10 @@ class EnsembleStage final : public Stage {
  private:
   using Change = void (ZooKeeperEnsemble::*)(std::size_t);
   Fault one_fails(const char* name, Change begin, Change end) {
-    return {name, "server", [this, begin, end](Chance& chance) -> Fault::Heal {
+    return {name, "server", [this, begin, end](Chance& chance) -> Fault::Steps {
               const std::size_t i = chance.below(ZooKeeperEnsemble::size);
               (servers_.*begin)(i);
-              return [this, end, i] { (servers_.*end)(i); };
+              return {[this, end, i] { (servers_.*end)(i); }};
             }};
   }
 

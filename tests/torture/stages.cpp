@@ -10,6 +10,8 @@ const std::vector<StageEntry>& stages() {
 #ifdef PAWL_WITH_REDIS
       {"redis/queue", "queue", redis_stage},
       {"redis/simple", "simple", redis_stage},
+      {"redis-without-persistence/queue", "queue", forgetful_redis_stage},
+      {"redis-without-persistence/simple", "simple", forgetful_redis_stage},
       {"redis/redisson", "redisson", redis_stage},
 #endif
 #ifdef PAWL_WITH_ZOOKEEPER

@@ -26,13 +26,14 @@ Faults::Faults(std::vector<Fault> faults, std::uint64_t seed, Milliseconds lease
 
 void Faults::tick() {
   for (auto one = running_.begin(); one != running_.end();) {
-    if (now() < one->end) {
+    if (now() < one->next) {
       ++one;
       continue;
     }
-    const Fault::Heal heal = std::move(one->heal);
-    one = running_.erase(one);
-    heal();
+    one->steps.front()();
+    one->steps.erase(one->steps.begin());
+    one->next = after_a_while();
+    one = one->steps.empty() ? running_.erase(one) : one + 1;
   }
   if (faults_.empty() || now() < next_) return;
   begin_one();
@@ -41,12 +42,13 @@ void Faults::tick() {
 
 void Faults::begin_one() {
   const Fault& fault = draw();
-  const Milliseconds length = some_length(chance_, lease_);
   if (busy(fault.group)) return;
-  Fault::Heal heal = fault.begin(chance_);
+  Fault::Steps steps = fault.begin(chance_);
   ++counts_[fault.name];
-  if (heal) running_.push_back({fault.group, std::move(heal), from_now(length)});
+  if (!steps.empty()) running_.push_back({fault.group, std::move(steps), after_a_while()});
 }
+
+Nanoseconds Faults::after_a_while() { return from_now(some_length(chance_, lease_)); }
 
 const Fault& Faults::draw() {
   if (round_.empty()) {
@@ -65,7 +67,9 @@ bool Faults::busy(const std::string& group) const {
 }
 
 void Faults::end_all() {
-  for (Running& one : std::exchange(running_, {})) one.heal();
+  for (const Running& one : std::exchange(running_, {})) {
+    for (const auto& step : one.steps) step();
+  }
 }
 
 bool Faults::all_seen() const {

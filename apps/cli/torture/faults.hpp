@@ -13,12 +13,13 @@ namespace pawl::torture {
 
 /// Something that goes wrong now and then.
 struct Fault {
-  using Heal = std::function<void()>;
+  /// What comes next, each after a while; the last one ends the fault.
+  using Steps = std::vector<std::function<void()>>;
 
   std::string name = {};
   std::string group = {};  ///< of one group, one at a time; empty: as many as come
-  /// Begins it, and tells how to end it: an empty function if there is nothing to be ended.
-  std::function<Heal(Chance& chance)> begin = {};
+  /// Begins it, and tells how it goes on: with nothing, if there is nothing to be ended.
+  std::function<Steps(Chance& chance)> begin = {};
 };
 
 /// How long a fault lasts: as a rule shorter than the lease, now and then much longer.
@@ -40,11 +41,12 @@ class Faults {
  private:
   struct Running {
     std::string group = {};
-    Fault::Heal heal = {};
-    Nanoseconds end = 0;
+    Fault::Steps steps = {};
+    Nanoseconds next = 0;
   };
   void begin_one();
   const Fault& draw();
+  Nanoseconds after_a_while();
   bool busy(const std::string& group) const;
 
   const std::vector<Fault> faults_;

@@ -7,16 +7,17 @@ namespace pawl::torture {
 
 namespace {
 
-Fence open_fence(const Folder& folder, const LockSpec& lock) {
-  return Fence::open(folder.fence(lock.name), lock.kind, lock.name).value();
+Fence open_fence(const Orders& orders, const LockSpec& lock) {
+  const FenceOptions options{.follow_new_store = orders.forgets};
+  return Fence::open(orders.folder.fence(lock.name), lock.kind, lock.name, options).value();
 }
 
 std::string slot_text(const Sequencer& sequencer) { return sequencer.slot ? std::to_string(*sequencer.slot) : "-"; }
 
 }  // namespace
 
-Guarded::Guarded(const Folder& its_folder, const LockSpec& spec)
-    : folder(its_folder), lock(spec), fence(open_fence(its_folder, spec)) {}
+Guarded::Guarded(const Orders& orders, const LockSpec& spec)
+    : folder(orders.folder), lock(spec), fence(open_fence(orders, spec)) {}
 
 std::string slots_of(const Hold& hold) {
   std::string text;

@@ -14,7 +14,7 @@ namespace pawl::torture {
 
 /// A lock, the fence in front of what it guards, and that. A semaphore guards a resource for each slot.
 struct Guarded {
-  Guarded(const Folder& folder, const LockSpec& spec);
+  Guarded(const Orders& orders, const LockSpec& spec);
 
   Resource resource(const std::string& slot) const { return Resource(folder.resource(lock.name + "." + slot)); }
 

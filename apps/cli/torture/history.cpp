@@ -68,6 +68,7 @@ class Reader {
     if (word == "released") return static_cast<bool>(in >> turn.released);
     if (word == "again") {
       std::string lock;
+      turn.again = true;
       return static_cast<bool>(in >> lock) && history_.again[turn.actor].insert(lock).second;
     }
     if (word == "valid") {

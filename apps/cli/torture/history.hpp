@@ -27,6 +27,7 @@ struct Turn {
   std::optional<Nanoseconds> last_valid = {};
   std::optional<Nanoseconds> invalid = {};
   bool valid_again = false;   ///< after it was not
+  bool again = false;         ///< after the faults
   std::string failed = {};    ///< the error of acquire()
   std::string released = {};  ///< what release() said
 

@@ -17,6 +17,8 @@ struct Complaint {
 struct Expected {
   std::vector<std::string> locks = {};
   std::vector<std::string> workers = {};  ///< that lived when the faults ended
+  /// The store has lost its data on the way. Then two may believe for a while, and tokens and fences have to make up for it.
+  bool forgets = false;
 };
 
 /// Looks at a whole history. Nothing else goes in, so what it finds can be found again.

@@ -11,7 +11,7 @@ namespace {
 
 struct Figures {
   std::size_t grants = 0, hand_overs = 0, lost = 0, timed_out = 0, unreachable = 0;
-  Nanoseconds longest_wait = 0;
+  Nanoseconds longest_wait = 0, longest_wait_again = 0;
   std::size_t writes = 0, refused = 0;
 };
 
@@ -31,14 +31,18 @@ Figures figures_of(const History& history) {
     figures.lost += turn.invalid ? 1 : 0;
     if (!turn.granted) continue;
     ++figures.grants;
-    figures.longest_wait = std::max(figures.longest_wait, *turn.granted - turn.asked);
+    Nanoseconds& longest = turn.again ? figures.longest_wait_again : figures.longest_wait;
+    longest = std::max(longest, *turn.granted - turn.asked);
     granted[turn.resource()].push_back(&turn);
   }
   for (const auto& [resource, turns] : granted) figures.hand_overs += hand_overs_in(turns);
-  for (const Call& call : history.calls) figures.refused += call.outcome == "overtaken" ? 1 : 0;
+  for (const Call& call : history.calls)
+    figures.refused += call.outcome == "overtaken" || call.outcome == "other_store" ? 1 : 0;
   for (const auto& [resource, entries] : history.resources) figures.writes += entries.size();
   return figures;
 }
+
+double seconds(Nanoseconds time) { return static_cast<double>(time) / 1e9; }
 
 std::string row(const std::string& name, const std::string& text) { return fmt::format("  {:<14}{}\n", name, text); }
 
@@ -67,7 +71,8 @@ std::string report(const Plan& plan, const Outcome& outcome) {
   text += row("not granted", fmt::format("{} in time, {} because the store could not be reached", figures.timed_out,
                                          figures.unreachable));
   text += row("lost", fmt::format("{} holds, of which their holders knew", figures.lost));
-  text += row("longest wait", fmt::format("{:.1f} s", static_cast<double>(figures.longest_wait) / 1e9));
+  text += row("longest wait", fmt::format("{:.1f} s, and {:.1f} s after the faults", seconds(figures.longest_wait),
+                                          seconds(figures.longest_wait_again)));
   text += row("writes", fmt::format("{} made, {} calls refused by a fence", figures.writes, figures.refused));
   text += row("faults", told(outcome.faults));
   if (outcome.complaints.empty()) return text + row("verdict", "clean");

@@ -22,7 +22,7 @@ std::vector<Fault> worker_faults(Crew& crew) {
   const auto now_and_then = [](const char* name, auto&& what) {
     return Fault{name, "", [what](Chance& chance) {
                    what(chance);
-                   return Fault::Heal{};
+                   return Fault::Steps{};
                  }};
   };
   const Fault stopped = now_and_then("worker stopped", [&crew](Chance& chance) { crew.stop_one(chance); });
@@ -87,7 +87,7 @@ Outcome play(const Plan& plan) {
   const Orders& orders = plan.crew.orders;
   orders.folder.make();
   std::vector<std::string> accidents;
-  Expected expected;
+  Expected expected{.forgets = orders.forgets};
   for (const LockSpec& lock : orders.locks()) expected.locks.push_back(lock.name);
   {
     Crew crew(plan.crew, plan.seed);

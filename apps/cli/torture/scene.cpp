@@ -42,7 +42,7 @@ std::vector<std::string> Orders::words() const {
           std::to_string(lease.count()),
           scheme.empty() ? "-" : scheme,
           std::to_string(static_cast<int>(flaw)),
-          pauses ? "pauses" : "-"};
+          forgets ? "forgets" : "-"};
 }
 
 Orders Orders::parse(const std::vector<std::string>& words) {
@@ -55,7 +55,7 @@ Orders Orders::parse(const std::vector<std::string>& words) {
   orders.lease = Milliseconds(std::stoll(words.at(5)));
   orders.scheme = words.at(6) == "-" ? "" : words.at(6);
   orders.flaw = static_cast<Flaw>(std::stoi(words.at(7)));
-  orders.pauses = words.at(8) == "pauses";
+  orders.forgets = words.at(8) == "forgets";
   return orders;
 }
 

@@ -55,7 +55,7 @@ struct Orders {
   Milliseconds lease{2000};
   std::string scheme = {};
   Flaw flaw = Flaw::none;
-  bool pauses = true;  ///< it stops itself now and then between its last look at valid() and the write
+  bool forgets = false;  ///< the store loses its data now and then: fences follow it
 
   std::vector<std::string> words() const;
   static Orders parse(const std::vector<std::string>& words);

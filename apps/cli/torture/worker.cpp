@@ -39,6 +39,7 @@ class Actor {
 
   void run() {
     while (!calm()) contend(guarded_[chance_.below(guarded_.size())], chance_.pick({0ms, 100ms, 1000ms, 5000ms}));
+    may_pause_ = false;
     for (Guarded& guarded : guarded_) {
       if (contend(guarded, patience)) tell("again " + guarded.lock.name);
     }
@@ -73,14 +74,14 @@ class Actor {
       if (!access.mark()) return;
     }
     if (!linger(hold)) return;
-    if (orders_.pauses && now() >= pause_at_) pause();
+    if (may_pause_ && now() >= pause_at_) pause();
     // What the look said may be old by now, and is used all the same: the fence has to know.
     for (Access& access : accesses) access.finish(worker_and_turn());
   }
 
-  /// Works for a while: as a rule some milliseconds, now and then for longer than the lease.
+  /// Works for a while: as a rule some milliseconds, now and then until a lease that nobody renews is over.
   bool linger(Hold& hold) {
-    const Milliseconds most = chance_.one_in(100) ? orders_.lease * 3 / 2 : chance_.pick({0ms, 2ms, 10ms, 30ms});
+    const Milliseconds most = chance_.one_in(12) ? orders_.lease * 2 : chance_.pick({0ms, 2ms, 10ms, 30ms});
     const Nanoseconds end = now() + Nanoseconds{1'000'000} * chance_.between(0ms, most).count();
     do {
       std::this_thread::sleep_for(std::min(most / 10, 10ms));
@@ -130,6 +131,7 @@ class Actor {
   Chance chance_;
   std::string turn_ = {};
   std::uint64_t turns_ = 0;
+  bool may_pause_ = true;  ///< until all is calm
   Nanoseconds pause_at_ = 0;
 };
 
@@ -159,7 +161,7 @@ int work(const Orders& orders) {
   const Diary diary(orders.folder.events(orders.worker));
   const Client client = open_client(orders);
   std::deque<Guarded> guarded;
-  for (const LockSpec& lock : orders.locks()) guarded.emplace_back(orders.folder, lock);
+  for (const LockSpec& lock : orders.locks()) guarded.emplace_back(orders, lock);
   {
     std::vector<std::jthread> threads;
     const int count = orders.seed % 2 == 0 ? 1 : 2;
