@@ -21,7 +21,8 @@
 
 /// Tortures stores on servers of its own: `make torture`.
 ///
-/// usage: pawl_torture [--store NAME] [--seconds N] [--seed N] [--workers N] [--lease MS] [--flaw NAME] [--porcupine PROGRAM]
+/// usage: pawl_torture [--store NAME] [--seconds N] [--seed N] [--workers N] [--lease MS] [--faults TEXT] [--flaw NAME] [--porcupine PROGRAM]
+///        --faults: of those of servers and network, only these: "late replies"
 ///        --store: one of those below, the beginning of several ("redis"), or "all"
 /// Exit code 0: no promise was broken, 1: one was, 2: bad usage.
 
@@ -36,6 +37,7 @@ struct Options {
   std::uint64_t seed = std::random_device{}();
   std::size_t workers = 5;
   std::int64_t lease = 2000;
+  std::string faults = {};
   Flaw flaw = Flaw::none;
   std::string porcupine = {};
 };
@@ -61,6 +63,8 @@ Options parse(const std::vector<std::string>& words) {
       options.workers = std::stoul(value);
     else if (name == "--lease")
       options.lease = std::stoll(value);
+    else if (name == "--faults")
+      options.faults = value;
     else if (name == "--flaw")
       options.flaw = flaw_of(value);
     else if (name == "--porcupine")
@@ -88,6 +92,7 @@ Plan plan_of(const Options& options, const StageEntry& entry, Stage& stage, Netw
   if (!stage.ports().empty()) {
     for (Fault& fault : network.faults()) plan.faults.push_back(std::move(fault));
   }
+  std::erase_if(plan.faults, [&](const Fault& fault) { return fault.name.find(options.faults) == std::string::npos; });
   plan.leftovers = [&stage] { return stage.leftovers(); };
   plan.crew.command = {"worker"};
   plan.crew.places = options.workers;
@@ -118,7 +123,7 @@ bool torture_one(const Options& options, const StageEntry& entry) {
   std::fflush(stdout);
   const test::TemporaryFolder folder = make_folder();
   const std::unique_ptr<Stage> stage = entry.start();
-  Network network(options.workers, stage->ports());
+  Network network(options.workers, stage->ports(), Milliseconds(options.lease));
   const Plan plan = plan_of(options, entry, *stage, network, folder.path());
   Outcome outcome = play(plan);
   const std::string porcupine = ask_porcupine(options.porcupine, outcome.history, folder.path(), outcome.complaints);

@@ -19,7 +19,8 @@ test::Framing bytes_as_they_come() {
 
 }  // namespace
 
-Network::Network(std::size_t places, const std::vector<std::uint16_t>& servers) : ways_(places) {
+Network::Network(std::size_t places, const std::vector<std::uint16_t>& servers, Milliseconds lease)
+    : ways_(places), lease_(lease) {
   for (Proxies& way : ways_) {
     for (const std::uint16_t server : servers) way.emplace_back(server, bytes_as_they_come());
   }
@@ -49,14 +50,34 @@ Fault Network::fault(const std::string& name, std::vector<Do> steps) {
             const std::vector<Proxy*> these = some(chance);
             Fault::Steps later;
             for (const Do& step : steps) {
-              later.push_back([these, step] {
+              later.push_back({.act = [these, step] {
                 for (Proxy* proxy : these) step(*proxy);
-              });
+              }});
             }
-            later.front()();
+            later.front().act();
             later.erase(later.begin());
             return later;
           }};
+}
+
+/// Replies come late, for less time than a client waits for one, and then no request arrives until a lease is over: who counts
+/// its lease from a reply, and not from its request, believes too long.
+Fault Network::dying() {
+  const Do no_replies = [](Proxy& proxy) { proxy.hold_replies(true); };
+  const Do late_replies_and_no_more_requests = [](Proxy& proxy) {
+    proxy.hold_requests(true);
+    proxy.hold_replies(false);
+  };
+  const Do on_again = [](Proxy& proxy) { proxy.hold_requests(false); };
+  Fault fault =
+      this->fault("late replies, then no requests", {no_replies, late_replies_and_no_more_requests, on_again});
+  fault.begin = [this, begin = fault.begin](Chance& chance) {
+    Fault::Steps steps = begin(chance);
+    steps[0].after = chance.between(lease_ / 10, lease_ / 3);
+    steps[1].after = chance.between(lease_ * 5 / 4, lease_ * 5 / 2);
+    return steps;
+  };
+  return fault;
 }
 
 std::vector<Fault> Network::faults() {
@@ -66,10 +87,6 @@ std::vector<Fault> Network::faults() {
   const Do replies_again = [](Proxy& proxy) { proxy.hold_replies(false); };
   const Do no_requests = [](Proxy& proxy) { proxy.hold_requests(true); };
   const Do requests_again = [](Proxy& proxy) { proxy.hold_requests(false); };
-  const Do late_replies_and_no_more_requests = [=](Proxy& proxy) {
-    no_requests(proxy);
-    replies_again(proxy);
-  };
   const Do slow = [](Proxy& proxy) { proxy.delay_replies(std::chrono::milliseconds(150)); };
   const Do fast = [](Proxy& proxy) { proxy.delay_replies({}); };
   const Do cut = [](Proxy& proxy) { proxy.cut(); };
@@ -78,11 +95,13 @@ std::vector<Fault> Network::faults() {
     proxy.cut();
   };
   const Do welcome = [](Proxy& proxy) { proxy.shut(false); };
-  return {fault("network silent", {silent, on_again}), fault("replies held", {no_replies, replies_again}),
+  return {fault("network silent", {silent, on_again}),
+          fault("replies held", {no_replies, replies_again}),
           fault("requests held", {no_requests, requests_again}),
-          // Who counts its lease from a reply believes too long here.
-          fault("late replies, then no requests", {no_replies, late_replies_and_no_more_requests, requests_again}),
-          fault("network slow", {slow, fast}), fault("connections refused", {refuse, welcome}),
+          dying(),
+          dying(),  // twice as often: it needs the right holder
+          fault("network slow", {slow, fast}),
+          fault("connections refused", {refuse, welcome}),
           fault("connections cut", {cut})};
 }
 

@@ -15,7 +15,7 @@ namespace pawl::torture {
 /// A proxy between each worker and each server. It knows no protocol, and what it does to bytes is what networks do.
 class Network {
  public:
-  Network(std::size_t places, const std::vector<std::uint16_t>& servers);
+  Network(std::size_t places, const std::vector<std::uint16_t>& servers, Milliseconds lease);
 
   /// By which ports a worker reaches the servers.
   std::vector<std::uint16_t> ports(std::size_t place) const;
@@ -27,9 +27,11 @@ class Network {
   using Do = std::function<void(test::Proxy&)>;
 
   Fault fault(const std::string& name, std::vector<Do> steps);
+  Fault dying();
   std::vector<test::Proxy*> some(Chance& chance);
 
   std::vector<Proxies> ways_;  // by place
+  const Milliseconds lease_;
 };
 
 }  // namespace pawl::torture

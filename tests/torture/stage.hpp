@@ -47,12 +47,12 @@ std::vector<Fault> server_faults(Server& server) {
   return {{"server stopped", group,
            [&server](Chance&) -> Fault::Steps {
              server.stop();
-             return {[&server] { server.go_on(); }};
+             return {{.act = [&server] { server.go_on(); }}};
            }},
           {"server killed", group,
            [&server](Chance&) -> Fault::Steps {
              server.kill();
-             return {[&server] { server.start(); }};
+             return {{.act = [&server] { server.start(); }}};
            }},
           {"server restarted", group, [&server](Chance&) -> Fault::Steps {
              server.end();

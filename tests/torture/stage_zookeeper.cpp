@@ -65,7 +65,7 @@ class EnsembleStage final : public Stage {
     return {name, "server", [this, begin, end](Chance& chance) -> Fault::Steps {
               const std::size_t i = chance.below(ZooKeeperEnsemble::size);
               (servers_.*begin)(i);
-              return {[this, end, i] { (servers_.*end)(i); }};
+              return {{.act = [this, end, i] { (servers_.*end)(i); }}};
             }};
   }
 

@@ -30,10 +30,13 @@ void Faults::tick() {
       ++one;
       continue;
     }
-    one->steps.front()();
+    one->steps.front().act();
     one->steps.erase(one->steps.begin());
-    one->next = after_a_while();
-    one = one->steps.empty() ? running_.erase(one) : one + 1;
+    if (one->steps.empty()) {
+      one = running_.erase(one);
+    } else {
+      one->next = time_of(one->steps.front());
+    }
   }
   if (faults_.empty() || now() < next_) return;
   begin_one();
@@ -45,10 +48,14 @@ void Faults::begin_one() {
   if (busy(fault.group)) return;
   Fault::Steps steps = fault.begin(chance_);
   ++counts_[fault.name];
-  if (!steps.empty()) running_.push_back({fault.group, std::move(steps), after_a_while()});
+  if (steps.empty()) return;
+  const Nanoseconds next = time_of(steps.front());
+  running_.push_back({fault.group, std::move(steps), next});
 }
 
-Nanoseconds Faults::after_a_while() { return from_now(some_length(chance_, lease_)); }
+Nanoseconds Faults::time_of(const Fault::Step& step) {
+  return from_now(step.after > Milliseconds(0) ? step.after : some_length(chance_, lease_));
+}
 
 const Fault& Faults::draw() {
   if (round_.empty()) {
@@ -68,7 +75,7 @@ bool Faults::busy(const std::string& group) const {
 
 void Faults::end_all() {
   for (const Running& one : std::exchange(running_, {})) {
-    for (const auto& step : one.steps) step();
+    for (const Fault::Step& step : one.steps) step.act();
   }
 }
 

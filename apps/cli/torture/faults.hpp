@@ -13,8 +13,12 @@ namespace pawl::torture {
 
 /// Something that goes wrong now and then.
 struct Fault {
-  /// What comes next, each after a while; the last one ends the fault.
-  using Steps = std::vector<std::function<void()>>;
+  /// What comes next; the last one ends the fault.
+  struct Step {
+    std::function<void()> act = {};
+    Milliseconds after{};  ///< since the one before it; none: a while
+  };
+  using Steps = std::vector<Step>;
 
   std::string name = {};
   std::string group = {};  ///< of one group, one at a time; empty: as many as come
@@ -46,7 +50,7 @@ class Faults {
   };
   void begin_one();
   const Fault& draw();
-  Nanoseconds after_a_while();
+  Nanoseconds time_of(const Fault::Step& step);
   bool busy(const std::string& group) const;
 
   const std::vector<Fault> faults_;

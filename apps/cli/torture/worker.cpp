@@ -79,14 +79,14 @@ class Actor {
     for (Access& access : accesses) access.finish(worker_and_turn());
   }
 
-  /// Works for a while: as a rule some milliseconds, now and then until a lease that nobody renews is over.
+  /// Works for some milliseconds, or now and then for two leases; and goes on while the lease cannot be renewed and is not over.
   bool linger(Hold& hold) {
     const Milliseconds most = chance_.one_in(12) ? orders_.lease * 2 : chance_.pick({0ms, 2ms, 10ms, 30ms});
     const Nanoseconds end = now() + Nanoseconds{1'000'000} * chance_.between(0ms, most).count();
     do {
-      std::this_thread::sleep_for(std::min(most / 10, 10ms));
+      std::this_thread::sleep_for(std::clamp<Milliseconds>(most / 10, 1ms, 10ms));
       if (!look(hold)) return false;
-    } while (now() < end);
+    } while (now() < end || hold.state() == HoldState::jeopardy);
     return true;
   }
 
