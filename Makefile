@@ -114,10 +114,10 @@ torture: setup
 
 coverage: setup
 	$(call title,coverage: build)
-	$(call configure,coverage)
-	$(call compile,coverage,-t pawl_unit_tests pawl_contract_tests pawl-sim)
+	$(call configure,release)
+	$(call compile,release,-t pawl_counted_programs)
 	$(call title,coverage: run and count)
-	@scripts/coverage.py build-coverage
+	@scripts/coverage.py build
 
 lint:
 	$(call title,clang-format)
@@ -130,4 +130,4 @@ format:
 	@clang-format-16 -i $(sources)
 
 clean:
-	@rm -rf build build-dev build-asan build-tsan build-asan-gcc build-fuzz build-coverage build-lint
+	@rm -rf build build-dev build-asan build-tsan build-asan-gcc build-fuzz build-lint

@@ -39,11 +39,11 @@ foreach(source IN LISTS pawl_sources)
 endforeach()
 list(REMOVE_ITEM pawl_sources ${planted_sources})
 
-# What all of it needs, and says of itself.
+# What all of it needs, and says of itself. ARGN goes to pawl_compile.
 function(pawl_is_compiled_as_library target)
   target_link_libraries(${target} PUBLIC tl::expected)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  pawl_compile(${target})
+  pawl_compile(${target} ${ARGN})
   if(PAWL_STORE_FILE)
     target_link_libraries(${target} PRIVATE LMDB::LMDB)
     target_compile_definitions(${target} PUBLIC $<BUILD_INTERFACE:PAWL_STORE_FILE=1>)

@@ -192,9 +192,8 @@ if(simulation_sources)
     set(world_objects $<TARGET_OBJECTS:pawl_simulation>)
   endif()
   pawl_tests(pawl_simulation_tests simulation OPTIMIZED SOURCES ${simulation_tests} ${world_objects} LINK ${support_planted})
-  if(EXISTS ${PROJECT_SOURCE_DIR}/tests/simulation/main.cpp)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/tests/simulation/main.cpp AND NOT PAWL_SANITIZED_SMALL)
     pawl_test_program(pawl-sim OPTIMIZED SOURCES tests/simulation/main.cpp ${world_objects} LINK ${support_planted})
-    set_target_properties(pawl-sim PROPERTIES EXCLUDE_FROM_ALL ${PAWL_SANITIZED_SMALL})
   endif()
 endif()
 
@@ -332,6 +331,8 @@ if(TARGET pawl-cli)
                                         $<TARGET_FILE:pawl-cli>)
   set_tests_properties(docs/guarantees PROPERTIES LABELS check TIMEOUT 300)
 endif()
+
+include(cmake/coverage.cmake)
 
 # tests/fuzz: each file is a fuzzer, fuzz_NAME, in a tree of the preset `fuzz`, with the parsers alone instead of the whole
 # library. Everywhere else all of them are one program that replays their corpora.

@@ -2,7 +2,8 @@
 """What the documents quote must be what the tests compile, and what they print must be what the command prints.
 
 Every ```cpp block in README.md and docs/ must stand, line by line, in a file under examples/; how far it is indented does
-not matter. Every relative link must lead to a file, and to a heading in it.
+not matter. Every relative link must lead to a file, and to a heading in it; a link [`Suite.Case`](x_test.cpp) to a test that is
+there.
 
 usage: check_docs.py                           the quotations and the links
        check_docs.py --schemes PAWL [--write]  the tables in docs/guarantees.md: `PAWL schemes --markdown` must print the
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
 FENCED = re.compile(r"^```.*?^```", re.S | re.M)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+TEST_LINK = re.compile(r"\[`(\w+)\.(\w+)`\]\(([^)\s]+\.cpp)\)")
 TABLES = re.compile(r"(?<=<!-- pawl schemes --markdown -->\n).*?(?=<!-- end -->)", re.S)
 
 
@@ -66,6 +68,15 @@ def complaints(root):
                 yield f"{where(link)}: {target}{'#' + anchor if anchor else ''} does not exist"
 
 
+def missing_tests(root):
+    """Links to tests that are not in the file that they lead to."""
+    for document in filter(pathlib.Path.exists, documents(root)):
+        for suite, case, target in TEST_LINK.findall(document.read_text()):
+            file = document.parent / target
+            if file.exists() and not re.search(rf"^TEST\w*\(\s*{suite},\s*{case}\)", file.read_text(), re.M):
+                yield f"{document.relative_to(root)}: there is no test {suite}.{case} in {target}"
+
+
 def row_key(line):
     """The store and the scheme of a row; nothing for any other line."""
     cells = [cell.strip() for cell in line.split("|")]
@@ -103,6 +114,12 @@ def self_test():
         readme.write_text("```cpp\ng();\n```\n```cpp\n(a) b();\n```\n[a](examples/b.cpp) [b](#c)\n")
         assert len(list(complaints(root))) == 4, list(complaints(root))
 
+        (root / "a_test.cpp").write_text("TEST_P(Promise,\n       IsKept) {\n")
+        readme.write_text("[`Promise.IsKept`](a_test.cpp)\n")
+        assert not list(missing_tests(root)), list(missing_tests(root))
+        readme.write_text("[`Promise.IsBroken`](a_test.cpp)\n")
+        assert len(list(missing_tests(root))) == 1
+
         printed = "| store | scheme | fair |\n|---|---|---|\n| file | `queue` | yes |\n"
         page = lambda rows: readme.write_text(f"a\n<!-- pawl schemes --markdown -->\n{rows}<!-- end -->\nb\n")
         page(printed)
@@ -125,7 +142,7 @@ def main():
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         found = list(schemes(ROOT / "docs" / "guarantees.md", printed, "--write" in sys.argv))
     else:
-        found = list(complaints(ROOT))
+        found = [*complaints(ROOT), *missing_tests(ROOT)]
     print("\n".join(found))
     return 1 if found else 0
 

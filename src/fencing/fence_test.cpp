@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -381,6 +382,32 @@ TEST_F(FileFenceTest, KeepsTheModeOfItsFile) {
 TEST_F(FileFenceTest, ALeftoverOfACrashIsNoHindrance) {
   std::ofstream(folder / "fence.tmp") << "half a fi";
   EXPECT_TRUE(open().admit(with(new_token), [] {}));
+}
+
+// Fails when replace() forgets that the temporary file could not be written.
+TEST_F(FileFenceTest, AMarkThatCannotBeWrittenAdmitsNobodyAndChangesNothing) {
+  ASSERT_TRUE(open().admit(with(old_token), [] {}));
+  const std::string before = content(path());
+  const pid_t child = start_child([&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit full{.rlim_cur = 10, .rlim_max = 10};  // as on a full disk: the file ends in the middle
+    if (::setrlimit(RLIMIT_FSIZE, &full) != 0) return 1;
+    bool written = false;
+    const auto admitted = open().admit(with(new_token), [&] { written = true; });
+    return admitted.code() == Errc::store_unavailable && !written ? 0 : 2;
+  });
+  EXPECT_EQ(wait_for(child), 0);
+  EXPECT_EQ(content(path()), before);
+  EXPECT_FALSE(fs::exists(folder / "fence.tmp"));
+  EXPECT_TRUE(open().admit(with(old_token), [] {})) << "the mark is still where it was";
+}
+
+TEST_F(FileFenceTest, WhereTheTemporaryFileCannotBeMadeNobodyIsAdmitted) {
+  Fence fence = open();
+  fs::create_directories(folder / "fence.tmp/full");
+  EXPECT_FALSE(fence.admit(with(new_token), [] { FAIL(); }));
+  fs::remove_all(folder / "fence.tmp");
+  EXPECT_TRUE(fence.admit(with(new_token), [] {}));
 }
 
 TEST_F(FileFenceTest, AnotherProcessOvertakes) {

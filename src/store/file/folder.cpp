@@ -20,7 +20,7 @@ namespace pawl::store::file {
 
 namespace {
 
-std::string quoted(std::string_view path) { return '"' + base::printable(path, 200) + '"'; }
+std::string in_quotes(std::string_view path) { return '"' + base::printable(path, 200) + '"'; }
 
 Errc code_of(int number) {
   switch (number) {
@@ -65,7 +65,7 @@ Error refused(const std::string& path, const struct stat& status) {
   return {Errc::permission_denied,
           fmt::format("the folder {} belongs to user {} and has mode {:04o}: to share it, its owner gives it a common "
                       "group and ?mode=0770",
-                      quoted(path), user_name(status.st_uid), status.st_mode & 07777)};
+                      in_quotes(path), user_name(status.st_uid), status.st_mode & 07777)};
 }
 
 Result<Fd> open_folder(const std::string& path) {
@@ -76,7 +76,7 @@ Result<Fd> open_folder(const std::string& path) {
   const bool seen = ::stat(path.c_str(), &status) == 0;
   if (seen && !S_ISDIR(status.st_mode)) {
     return Error{Errc::invalid_argument,
-                 quoted(path) + " is not a folder: a file store needs a folder, or a path where it can make one"};
+                 in_quotes(path) + " is not a folder: a file store needs a folder, or a path where it can make one"};
   }
   if (seen && number == EACCES) return refused(path, status);
   return system_failure("open the folder", path, number);
@@ -86,7 +86,7 @@ Result<void> check_file_system(const Fd& fd, const FolderOptions& options) {
   struct statfs file_system {};
   if (::fstatfs(fd.get(), &file_system) != 0) return system_failure("look at the folder", options.path, errno);
   if (options.network || !is_network_file_system(static_cast<std::uint64_t>(file_system.f_type))) return {};
-  return Error{Errc::unsupported, quoted(options.path) +
+  return Error{Errc::unsupported, in_quotes(options.path) +
                                       " is on a network file system, where the processes of one host cannot exclude "
                                       "those of another: use a local folder, or a store with a server; with "
                                       "?network=yes it is used all the same, from one host only"};
@@ -102,13 +102,13 @@ Result<void> apply_mode(const Fd& fd, const FolderOptions& options, struct stat&
           Errc::invalid_argument,
           fmt::format("the folder {} has mode {:04o}, not {:04o}: change it with chmod while nobody uses it, or "
                       "leave ?mode= out",
-                      quoted(options.path), has, *options.mode)};
+                      in_quotes(options.path), has, *options.mode)};
     }
     if (::fchmod(fd.get(), *options.mode) != 0) return system_failure("set the mode of", options.path, errno);
     if (::fstat(fd.get(), &status) != 0) return system_failure("look at the folder", options.path, errno);
   }
   if ((status.st_mode & 0002) == 0) return {};
-  return Error{Errc::invalid_argument, quoted(options.path) +
+  return Error{Errc::invalid_argument, in_quotes(options.path) +
                                            " can be written to by everybody, who could then take any "
                                            "lock away: use a folder with mode 0700 or 0770"};
 }
@@ -121,7 +121,7 @@ Result<void> check_owner(const FolderOptions& options, const struct stat& status
       Errc::permission_denied,
       fmt::format("the folder {} belongs to user {}, who could end any process that uses it: use a folder of "
                   "your own; to share this one on purpose, it must have mode 0770 and be named with ?mode=0770",
-                  quoted(options.path), user_name(status.st_uid))};
+                  in_quotes(options.path), user_name(status.st_uid))};
 }
 
 constexpr mode_t group_writes = 0020;
@@ -134,7 +134,7 @@ Fd::~Fd() {
 
 Error system_failure(std::string_view doing, std::string_view path, int number) {
   const bool full = number == ENOSPC || number == EDQUOT;
-  return {code_of(number), fmt::format("the file store cannot {} {}: {}", doing, quoted(path),
+  return {code_of(number), fmt::format("the file store cannot {} {}: {}", doing, in_quotes(path),
                                        full ? "the disk is full" : std::generic_category().message(number))};
 }
 
@@ -196,11 +196,11 @@ Result<Folder::File> Folder::open_file(const char* name) const {
 Result<Folder::File> Folder::checked(Fd fd, const char* name, bool created) const {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_failure("look at", shown(name), errno);
-  if (!S_ISREG(status.st_mode)) return Error{Errc::invalid_argument, quoted(shown(name)) + " is not a regular file"};
+  if (!S_ISREG(status.st_mode)) return Error{Errc::invalid_argument, in_quotes(shown(name)) + " is not a regular file"};
   if (shared_ && status.st_nlink > 1) {
     return Error{
         Errc::invalid_argument,
-        quoted(shown(name)) + " has another name elsewhere (a hard link): remove it while nobody uses the folder"};
+        in_quotes(shown(name)) + " has another name elsewhere (a hard link): remove it while nobody uses the folder"};
   }
   return File{std::move(fd), created, status.st_ino, status.st_size};
 }
