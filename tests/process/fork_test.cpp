@@ -112,6 +112,21 @@ TEST_F(ForkTest, TheChildsDestructorsDoNothing) {
   EXPECT_EQ(other_.mutex("job").try_acquire().code(), Errc::busy);
 }
 
+// Fails when HoldCore::let_go() does not ask inert().
+TEST_F(ForkTest, TheChildLosesSeveralLocksTogetherWithoutTouchingTheParents) {
+  auto holds = std::make_unique<MultiHold>(MultiLock{client_.mutex("a"), client_.mutex("b")}.acquire().value());
+  const int code = in_child([&] {
+    if (holds->valid()) return 1;
+    if (holds->release().code() != Errc::closed) return 2;
+    holds.reset();
+    return 0;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_TRUE(holds->valid());
+  EXPECT_EQ(other_.mutex("b").try_acquire().code(), Errc::busy);
+  EXPECT_TRUE(holds->release());
+}
+
 TEST_F(ForkTest, TheChildMayUseAClientOfItsOwn) {
   const Hold hold = client_.mutex("job").acquire().value();
   EXPECT_EQ(in_child([] { return use_a_client("memory:"); }), 0);
