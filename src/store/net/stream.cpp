@@ -1,5 +1,6 @@
 #include "store/net/stream.hpp"
 
+#include "base/lock_name.hpp"
 #include "store/net/resolve.hpp"
 #include "store/net/tls.hpp"
 
@@ -42,7 +43,9 @@ constexpr int keepalive_probes = 3;
 
 }  // namespace
 
-std::string Address::to_string() const { return path.empty() ? host + ":" + std::to_string(port) : path; }
+std::string Address::to_string() const {
+  return path.empty() ? base::printable(host, 300) + ":" + std::to_string(port) : base::printable(path, 300);
+}
 
 class Stream::Impl {
  public:

@@ -1,5 +1,7 @@
 #include "store/net/tls.hpp"
 
+#include "base/lock_name.hpp"
+
 #include <openssl/ssl.h>
 
 #include <utility>
@@ -12,7 +14,7 @@ using boost::system::error_code;
 namespace {
 
 Error cannot(const std::string& what, const std::string& file, const error_code& why) {
-  return {Errc::invalid_argument, what + " \"" + file + "\" cannot be used: " + why.message()};
+  return {Errc::invalid_argument, what + " \"" + base::printable(file, 300) + "\" cannot be used: " + why.message()};
 }
 
 }  // namespace

@@ -93,6 +93,10 @@ TEST_F(TlsContextTest, OurCertificateIsShownWhereThereIsOne) {
   EXPECT_EQ(::SSL_CTX_get0_certificate(without->native().native_handle()), nullptr);
 }
 
+TEST_F(TlsContextTest, ANameOfAFileCannotSpoilALogLine) {
+  EXPECT_THAT(refusal({.ca = "/none\nb"}).message, StartsWith("ca \"/none\\nb\" cannot be used: "));
+}
+
 TEST_F(TlsContextTest, AFileThatIsNotThereIsNamed) {
   make_certificate("alice");
   const std::string none = file("none");
