@@ -1,6 +1,9 @@
 # For `make coverage`: the library once more, counting which of its lines run, behind the objects of the tests as they are. So
 # only the library is compiled anew, and nothing of this is built unless it is asked for.
 
+add_test(NAME check/coverage_self_test COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/coverage.py --self-test)
+set_tests_properties(check/coverage_self_test PROPERTIES LABELS check TIMEOUT 300)
+
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR PAWL_SANITIZE OR NOT unit_sources OR NOT contract_sources OR NOT TARGET pawl-sim)
   return()
 endif()
