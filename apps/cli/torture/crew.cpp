@@ -13,14 +13,13 @@
 #include <system_error>
 #include <utility>
 
-extern char** environ;
-
 namespace pawl::torture {
 
 namespace {
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> all;
+  all.reserve(words.size() + 1);
   for (std::string& word : words) all.push_back(word.data());
   all.push_back(nullptr);
   return all;
@@ -128,6 +127,7 @@ bool Crew::working() const {
 
 std::vector<std::string> Crew::names() const {
   std::vector<std::string> all;
+  all.reserve(members_.size());
   for (const Member& member : members_) all.push_back(member.name);
   return all;
 }

@@ -53,7 +53,7 @@ bool Access::mark() {
   const bool marked = log("mark", "-", [this](std::string&) { return guarded_.fence.mark(sequencer_); });
   if (!marked && !past_the_fence_) return false;
   return log("read", "-", [&](std::string& read) {
-    const Result<void> outcome = behind_the_fence([&] { read = resource.read(); });
+    Result<void> outcome = behind_the_fence([&] { read = resource.read(); });
     seen_ = read;
     return outcome;
   });

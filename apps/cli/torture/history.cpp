@@ -136,7 +136,7 @@ void read_diary(const std::string& worker, std::istream& in, History& history) {
   Reader reader(worker, history);
   for (std::string line; std::getline(in, line);) {
     // A line without its end was being written when its process was killed.
-    if (!in.eof() && !reader.take(line)) history.unreadable.push_back(worker + ": " + line);
+    if (!in.eof() && !reader.take(line)) history.unreadable.push_back(fmt::format("{}: {}", worker, line));
   }
   reader.finish();
 }

@@ -116,6 +116,7 @@ std::vector<Complaint> look_for_leftovers(const Plan& plan, Milliseconds patienc
   for (; !left.empty() && std::chrono::steady_clock::now() < end; left = what_is_left(plan))
     std::this_thread::sleep_for(100ms);
   std::vector<Complaint> complaints;
+  complaints.reserve(left.size());
   for (const std::string& one : left) complaints.push_back({"left", one});
   return complaints;
 }

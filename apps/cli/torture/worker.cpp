@@ -163,8 +163,9 @@ int work(const Orders& orders) {
   std::deque<Guarded> guarded;
   for (const LockSpec& lock : orders.locks()) guarded.emplace_back(orders, lock);
   {
-    std::vector<std::jthread> threads;
     const int count = orders.seed % 2 == 0 ? 1 : 2;
+    std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&orders, client, &guarded, &diary, i] { Actor(orders, client, guarded, diary, i).run(); });
     }
