@@ -5,7 +5,7 @@ set -eu
 packages="
   build-essential g++ cmake ninja-build ccache git python3 pkg-config
   libboost1.81-dev libexpected-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev rsync
-  liblmdb-dev libhiredis-dev libssl-dev redis-server redis-sentinel redis-tools python3-redis openssl
+  liblmdb-dev libhiredis-dev libssl-dev redis-server redis-sentinel redis-tools python3-redis openssl liblua5.1-0-dev
   libzookeeper-st-dev libzookeeper-java openjdk-17-jdk-headless libcurator-recipes-java python3-kazoo
   etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql
   clang-16 libclang-rt-16-dev clang-tidy-16 clang-format-16 llvm-16

@@ -51,11 +51,14 @@ class Ledger {
  public:
   using Complaint = std::optional<std::string>;
 
-  explicit Ledger(const PlayedLock& lock) : lock_(lock), fence_(lock.kind, lock.name) {}
+  /// `follows`: the store may come back as another one.
+  Ledger(const PlayedLock& lock, bool follows)
+      : lock_(lock), fence_(lock.kind, lock.name, {.follow_new_store = follows}) {}
 
   Complaint granted(const Held& held, const lock::Wanted& wanted, base::Time now);
   /// It was not let go: it is over at `until`, or has been since then.
   void failed(const Held& held);
+  void forget_lock_delays() { ghosts_.clear(); }
   /// `trusted`: what is true for its user must be true for all.
   Complaint write(const Held& held, bool trusted, base::Time now);
 

@@ -3,28 +3,48 @@
 #include "base/planted.hpp"
 #include "tests/simulation/simulation.hpp"
 
+#ifdef PAWL_EMBEDDED_REDIS
+#include "tests/embedded_redis/played_redis.hpp"
+#endif
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace {
 
 using namespace pawl;
 
-constexpr std::string_view usage = R"(usage: pawl-sim [--seed N] [--seeds COUNT] [--bug NAME] [--story]
+constexpr std::string_view usage = R"(usage: pawl-sim [--store NAME] [--seed N] [--seeds COUNT] [--bug NAME] [--story]
 
 Plays COUNT simulated worlds (default 1), beginning with seed N (default 0), and stops at the first one in which a
 promise is broken: exit code 1, with its seed and its story. The same seed gives the same play.
 
+  --store NAME memory (default), file, redis/queue, redis/simple, redis/redisson
   --bug NAME   plant a known bug first; --bug help lists them
   --story      tell the story of every world
 )";
 
+/// Nothing: there is none of that name, or it was not built.
+std::optional<test::StoreMaker> find_store(std::string_view name) {
+  if (name == "memory") return test::play_memory;
+#ifdef PAWL_EMBEDDED_REDIS
+  for (const std::string_view scheme : {"queue", "simple", "redisson"}) {
+    if (name != "redis/" + std::string(scheme)) continue;
+    return test::play_redis(std::string(scheme), std::make_shared<test::embedded::Scripts>());
+  }
+#endif
+  return std::nullopt;
+}
+
 struct Wish {
+  test::StoreMaker store = test::play_memory;
   std::uint64_t seed = 0;
   std::uint64_t seeds = 1;
   bool story = false;
@@ -45,6 +65,12 @@ bool plant_bug(std::string_view name) {
   return bug.has_value();
 }
 
+bool choose_store(std::string_view name, Wish& wish) {
+  const std::optional<test::StoreMaker> store = find_store(name);
+  if (store) wish.store = *store;
+  return store.has_value();
+}
+
 int complain(std::string_view what) {
   fmt::print(stderr, "pawl-sim: {}\n{}", what, usage);
   return 125;
@@ -57,7 +83,7 @@ void tell(const test::Outcome& outcome) {
 int play(const Wish& wish) {
   test::Outcome sum;
   for (std::uint64_t seed = wish.seed; seed < wish.seed + wish.seeds; ++seed) {
-    const test::Outcome outcome = test::simulate(seed);
+    const test::Outcome outcome = test::simulate(seed, wish.store);
     if (wish.story || outcome.violation) tell(outcome);
     if (outcome.violation) {
       fmt::print("seed {}: {}\n", seed, *outcome.violation);
@@ -90,7 +116,8 @@ int main(int count, char** arguments) {
     }
     if (word == "--help" || word == "-h") return fmt::print("{}", usage), 0;
     if (word == "--bug" && value == "help") return list_bugs(), 0;
-    const bool known = word == "--seed"    ? parse_number(value, wish.seed)
+    const bool known = word == "--store"   ? choose_store(value, wish)
+                       : word == "--seed"  ? parse_number(value, wish.seed)
                        : word == "--seeds" ? parse_number(value, wish.seeds)
                        : word == "--bug"   ? plant_bug(value)
                                            : false;

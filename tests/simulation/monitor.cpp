@@ -62,7 +62,7 @@ void Monitor::granted(const base::SimProcess& process, const Wish& wish, std::si
   note(fmt::format("{} granted {} with token {}{}{}", lock.title(), to_string(hold.mode()), held.token.to_string(),
                    held.slots.empty() ? "" : ", permits ", fmt::join(held.slots, ",")));
   see(held);
-  complain(ledger(lock).granted(held, wanted, world_.now()));
+  complain(ledger(lock).granted(held, wanted, world_.now() + store_->tick()));
   if (lock.kind == Kind::election) reigns_[lock.name].seen(held.token.with_sub(0), held.value, world_.now());
   held_.push_back(std::move(held));
 }
@@ -122,6 +122,10 @@ void Monitor::observed(const PlayedLock& lock, const Testimony& testimony) {
 
 void Monitor::excuse(const base::SimProcess& process, base::Time until) { excused_[&process] = until; }
 
+void Monitor::forget_lock_delays() {
+  for (auto& [lock, ledger] : ledgers_) ledger.forget_lock_delays();
+}
+
 bool Monitor::excused(const base::SimProcess& process) const {
   const auto found = excused_.find(&process);
   return found != excused_.end() && world_.now() <= found->second;
@@ -141,7 +145,9 @@ Held& Monitor::find(const Hold& hold) {
   return *std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.hold == &hold; });
 }
 
-Ledger& Monitor::ledger(const PlayedLock& lock) { return ledgers_.try_emplace(&lock, lock).first->second; }
+Ledger& Monitor::ledger(const PlayedLock& lock) {
+  return ledgers_.try_emplace(&lock, lock, store_->may_lose_all()).first->second;
+}
 
 void Monitor::complain(Ledger::Complaint complaint) {
   if (complaint) violated(std::move(*complaint));
@@ -210,6 +216,7 @@ void Monitor::check_together() {
 }
 
 void Monitor::check_store() {
+  if (auto complaint = store_->complaint()) violated(std::move(*complaint));
   const std::vector<LockView> views = store_->locks();
   for (const LockView& view : views) {
     if (store_->capabilities().fair) check_order(view);

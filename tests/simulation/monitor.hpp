@@ -58,6 +58,8 @@ class Monitor {
   void observed(const PlayedLock& lock, const Testimony& testimony);
   /// The store has broken its own word to that process: until then its holds may be wrong, and cannot know it.
   void excuse(const base::SimProcess& process, base::Time until);
+  /// The store has lost them.
+  void forget_lock_delays();
   /// That process will never run again.
   void crashed(const base::SimProcess& process);
 

@@ -38,6 +38,7 @@ awaitable<void> Play::nemesis() {
 awaitable<void> Play::strike() {
   Player* victim = someone();
   if (victim == nullptr) co_return;
+  strike_store(*victim);
   const std::uint64_t what = stage_.world.random() % 10;
   if (what < 3) {
     co_await pause(*victim, stage_.dice.up_to(2 * stage_.script.lease));
@@ -52,6 +53,16 @@ awaitable<void> Play::strike() {
     for (const store::SessionId session : victim->store->sessions()) stage_.store->forget(session);
   } else {
     crash(*victim);
+  }
+}
+
+void Play::strike_store(Player& victim) {
+  const PlayedStore::Disaster disaster = stage_.store->strike(victim.process, victim.name);
+  if (!disaster.what.empty()) stage_.monitor.note(disaster.what);
+  if (!disaster.lost_all) return;
+  stage_.monitor.forget_lock_delays();
+  for (const auto& player : players_) {
+    stage_.monitor.excuse(player->process, stage_.world.now() + stage_.script.longest_lease());
   }
 }
 
@@ -123,8 +134,12 @@ Outcome Play::run() {
   base::spawn(stage_.server, nemesis());
   // Then all that is left to do takes some minutes at the most.
   const bool healed = run_until([&] { return stage_.healed_at.has_value(); }, 1h);
-  if (!healed || !run_until([&] { return everybody_done(); }, 15min))
+  if (!healed || !run_until([&] { return everybody_done(); }, 15min)) {
+    for (const auto& player : players_) {
+      if (!player->crashed && !player->done()) stage_.monitor.note(player->name + " is not done");
+    }
     stage_.monitor.violated("somebody waits for ever");
+  }
   if (!over()) drop_curtain();
   return verdict();
 }

@@ -23,6 +23,7 @@ class Play {
   void enter(const std::string& name);
   awaitable<void> nemesis();
   awaitable<void> strike();
+  void strike_store(Player& victim);
   awaitable<void> pause(Player& player, Duration duration);
   awaitable<void> slow_down(Player& player, Duration duration);
   awaitable<void> cut(Player& player, Duration duration);

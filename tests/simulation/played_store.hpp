@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,12 @@ class PlayedStore {
 
   /// Of the scheme that is played.
   virtual const store::Capabilities& capabilities() const = 0;
+  /// Its clock counts in these: lock-delays end so much too early at the most.
+  virtual Duration tick() const { return Duration::zero(); }
+  /// Its disasters may take all records, and it comes back as another store.
+  virtual bool may_lose_all() const { return false; }
+  /// How long a message is under way at the most, when nothing delays it.
+  virtual Duration latency() const { return Duration::zero(); }
   /// A client's way to it.
   virtual std::shared_ptr<FaultyStore> connect(base::SimProcess& client, std::shared_ptr<FaultPlan> faults) = 0;
   /// All locks that are held or waited for, once what has expired is swept.
@@ -42,6 +49,14 @@ class PlayedStore {
   virtual void forget(store::SessionId session) = 0;
   /// That client will never run again.
   virtual void died(const base::SimProcess& /*client*/) {}
+  /// What must be so in the store's records after every request, and is not.
+  virtual std::optional<std::string> complaint() { return std::nullopt; }
+  struct Disaster {
+    std::string what = {};  ///< nothing: there was none
+    bool lost_all = false;  ///< all records are gone
+  };
+  /// A disaster of that store's own, perhaps to one client.
+  virtual Disaster strike(const base::SimProcess& /*victim*/, const std::string& /*name*/) { return {}; }
 };
 
 /// The store's own clock and work are those of `server`.

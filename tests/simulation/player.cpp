@@ -54,7 +54,7 @@ Stage::Stage(std::uint64_t seed, const StoreMaker& maker)
       store(maker(world, server)),
       monitor(world, store),
       dice(world),
-      script(dice.script(store->capabilities())) {
+      script(dice.script(*store)) {
   world.after_step = [this] { monitor.look(); };
 }
 
@@ -169,9 +169,11 @@ awaitable<Result<MultiHold>> Player::acquire_together(const Wish& wish) {
   const auto plan = std::make_shared<lock::MultiPlan>();
   for (const Wish::Part& part : wish.parts) plan->parts.push_back({handle_of(*part.lock), part.wanted});
   Stopper stopper(process, wish.cancel_after);
-  Result<MultiHold> holds = co_await lock::MultiPlan::acquire(plan, wish.options, stopper.token());
+  base::awaitable<Result<MultiHold>> taking = lock::MultiPlan::acquire(plan, wish.options, stopper.token());
+  std::optional<Result<MultiHold>> holds;
+  co_await base::store_result(std::move(taking), holds);  // as the face does, also where the store throws
   stopper.disarm();
-  co_return holds;
+  co_return std::move(*holds);
 }
 
 base::Time Player::end_of_work() {

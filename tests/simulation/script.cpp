@@ -32,7 +32,7 @@ std::int64_t Dice::drift_ppm() {
   return one_of({-most_drift_ppm, most_drift_ppm, anything, anything});
 }
 
-Script Dice::script(const store::Capabilities& scheme) {
+Script Dice::script(const PlayedStore& store) {
   Script script;
   script.lease = one_of<Duration>({1s, 3s, 3s, 3s, 10s});
   script.timeout = one_of<Duration>({300ms, 1s, 1s, 3s});
@@ -45,7 +45,7 @@ Script Dice::script(const store::Capabilities& scheme) {
   script.with_several = one_of({0, 0, 0, 0, 30, 80});
   const std::uint64_t locks = (script.with_several > 0 ? 2 : 1) + roll(1);
   for (std::uint64_t i = 0; i < locks; ++i) {
-    PlayedLock lock = played_lock(scheme);
+    PlayedLock lock = played_lock(store.capabilities());
     // Locks of different kinds have the same name: they must not meet.
     const auto namesakes = std::count_if(script.locks.begin(), script.locks.end(),
                                          [&](const PlayedLock& other) { return other.kind == lock.kind; });
@@ -58,6 +58,7 @@ Script Dice::script(const store::Capabilities& scheme) {
   script.with_downgrade = one_of({30, 90});
   script.observers = one_of({0, 30});
   script.weather = weather();
+  script.latency = store.latency();
   return script;
 }
 
@@ -116,7 +117,8 @@ Wish Dice::wish(const Script& script, const std::string& who) {
   wish.must = chance(50);
   if (!wish.must && chance(30)) wish.options.wait = 0s;
   if (!wish.must && !wish.options.wait && chance(50)) wish.options.wait = up_to(4s) + 1ms;
-  if (chance(script.with_max_hold)) wish.options.max_hold = up_to(chance(50) ? Duration(3s) : Duration(300ms)) + 1ms;
+  if (chance(script.with_max_hold))
+    wish.options.max_hold = up_to(chance(50) ? Duration(3s) : Duration(300ms)) + 1ms + 20 * script.latency;
   if (chance(script.with_lock_delay)) wish.options.lock_delay = 1s;
   if (chance(script.with_other_lease)) wish.options.lease = script.longest_lease();
   if (!wish.must && chance(20)) wish.cancel_after = up_to(3s);

@@ -2,7 +2,7 @@
 
 #include "base/simulated_runtime.hpp"
 #include "lock/settings.hpp"
-#include "store/capabilities.hpp"
+#include "tests/simulation/played_store.hpp"
 #include "tests/support/faults.hpp"
 
 #include <chrono>
@@ -67,6 +67,8 @@ struct Script {
   int with_several = 0;  ///< locks together
   int observers = 0;     ///< how many of a hundred clients observe the elections
   FaultRates weather = {};
+  /// That of the store: several locks cannot be had together if each is lost before the next one is there.
+  Duration latency = {};
 };
 
 /// The dice of one world.
@@ -83,8 +85,8 @@ class Dice {
 
   /// Of a client's clock, from too slow to too fast; half of the time as far off as can be.
   std::int64_t drift_ppm();
-  /// For a scheme that can do that.
-  Script script(const store::Capabilities& scheme);
+  /// Only what the scheme of that store can do.
+  Script script(const PlayedStore& store);
   Wish wish(const Script& script, const std::string& who);
 
  private:

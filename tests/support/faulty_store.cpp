@@ -314,6 +314,8 @@ FaultyStore::FaultyStore(std::shared_ptr<Store> inner, Runtime& client, std::sha
 
 FaultyStore::~FaultyStore() = default;
 
+void FaultyStore::attach(store::Surroundings surroundings) { wire_->inner->attach(std::move(surroundings)); }
+
 awaitable<Result<void>> FaultyStore::connect(Deadline deadline) {
   Wire::Request<void> request = [store = wire_->inner](Deadline until) { return store->connect(until); };
   return Wire::send<void>(wire_, Operation::connect, std::move(request), deadline);

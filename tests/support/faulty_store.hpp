@@ -25,6 +25,7 @@ class FaultyStore final : public store::Store {
       : FaultyStore(std::move(inner), client, std::move(plan), client) {}
   ~FaultyStore() override;
 
+  void attach(store::Surroundings surroundings) override;
   base::awaitable<Result<void>> connect(base::Deadline deadline) override;
   std::uint64_t id() const override;
   base::awaitable<Result<store::SessionGrant>> open_session(store::SessionRequest request,

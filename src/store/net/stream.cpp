@@ -1,6 +1,7 @@
 #include "store/net/stream.hpp"
 
 #include "base/lock_name.hpp"
+#include "store/net/inside.hpp"
 #include "store/net/resolve.hpp"
 #include "store/net/tls.hpp"
 
@@ -52,6 +53,7 @@ class Stream::Impl {
   explicit Impl(base::Runtime& on) : runtime(on), socket(on.executor()) {}
 
   void close() {
+    if (line) line->close();
     error_code ignored;
     socket.close(ignored);
   }
@@ -92,6 +94,7 @@ class Stream::Impl {
   Address address;
   Socket socket;
   std::optional<ssl::stream<Socket&>> tls;
+  std::shared_ptr<InsideLine> line;
   bool timed_out = false;
 };
 
@@ -139,6 +142,12 @@ awaitable<Result<void>> Stream::connect(Address address, Deadline deadline) {
   impl_ = std::make_shared<Impl>(impl_->runtime);  // what is still under way ends on the old one
   const auto impl = impl_;
   impl->address = address;
+  if (address.inside) {
+    Result<std::shared_ptr<InsideLine>> line = co_await address.inside->connect(impl->runtime, deadline);
+    if (!line) co_return line.error();
+    impl->line = std::move(*line);
+    co_return Result<void>();
+  }
   Result<std::vector<Endpoint>> endpoints = co_await resolve(impl->runtime, address, deadline);
   if (!endpoints) co_return endpoints.error();
   error_code error = asio::error::host_not_found;
@@ -168,6 +177,10 @@ awaitable<Result<void>> Stream::connect(Address address, Deadline deadline) {
 
 awaitable<Result<std::size_t>> Stream::read(std::span<char> into) {
   const auto impl = impl_;
+  if (impl->line) {
+    Result<std::size_t> read = co_await impl->line->read(into);
+    co_return read;
+  }
   const auto buffer = asio::buffer(into.data(), into.size());
   error_code error;
   std::size_t size = 0;
@@ -182,6 +195,10 @@ awaitable<Result<std::size_t>> Stream::read(std::span<char> into) {
 
 awaitable<Result<void>> Stream::write(std::string_view bytes) {
   const auto impl = impl_;
+  if (impl->line && impl->line->write_now(bytes) == 0) {
+    co_return Error{Errc::store_unavailable, impl->address.to_string() + ": the connection is gone"};
+  }
+  if (impl->line) co_return Result<void>();
   const auto buffer = asio::buffer(bytes.data(), bytes.size());
   error_code error;
   std::size_t size = 0;
@@ -195,6 +212,7 @@ awaitable<Result<void>> Stream::write(std::string_view bytes) {
 }
 
 std::size_t Stream::write_now(std::string_view bytes) {
+  if (impl_->line) return impl_->line->write_now(bytes);
   if (impl_->tls || !impl_->socket.is_open()) return 0;
   error_code error;
   const std::size_t size = impl_->socket.write_some(asio::buffer(bytes.data(), bytes.size()), error);
