@@ -32,7 +32,7 @@ file(GLOB pawl_headers CONFIGURE_DEPENDS include/pawl/*.hpp)
 # Known bugs can be planted in a few files; all the others are the same in both libraries, and compiled once.
 set(planted_sources "")
 foreach(source IN LISTS pawl_sources)
-  file(STRINGS ${source} plants REGEX "#include \"base/planted\\.hpp\"" LIMIT_COUNT 1)
+  file(STRINGS ${source} plants REGEX "#include \"(base|store/file)/planted\\.hpp\"" LIMIT_COUNT 1)
   if(plants)
     list(APPEND planted_sources ${source})
   endif()

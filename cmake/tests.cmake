@@ -112,6 +112,7 @@ set(pawl_fuzzed_sources
 if(NOT PAWL_STORE_FILE)
   list(FILTER unit_sources EXCLUDE REGEX "/src/store/file/")
   list(FILTER process_sources EXCLUDE REGEX "/tests/process/file_")
+  list(FILTER simulation_sources EXCLUDE REGEX "/(played_)?file[^/]*$")
 endif()
 if(NOT PAWL_STORE_REDIS)
   list(FILTER unit_sources EXCLUDE REGEX "/src/store/redis/")

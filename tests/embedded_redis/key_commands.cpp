@@ -103,7 +103,8 @@ Answer bitpos(Keyspace& keys, const Arguments& words) {
     const bool bit = (static_cast<unsigned char>((*bits)[i / 8]) & (0x80U >> (i % 8))) != 0;
     if (bit == wanted) return Answer::of(static_cast<std::int64_t>(i));
   }
-  return Answer::of(wanted ? -1 : static_cast<std::int64_t>(bits->size() * 8));
+  const bool none = wanted || bits->empty();
+  return Answer::of(none ? -1 : static_cast<std::int64_t>(bits->size() * 8));
 }
 
 Answer time(Keyspace& keys, const Arguments&) {

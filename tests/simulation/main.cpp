@@ -3,6 +3,9 @@
 #include "base/planted.hpp"
 #include "tests/simulation/simulation.hpp"
 
+#ifdef PAWL_STORE_FILE
+#include "tests/simulation/played_file.hpp"
+#endif
 #ifdef PAWL_EMBEDDED_REDIS
 #include "tests/embedded_redis/played_redis.hpp"
 #endif
@@ -34,6 +37,9 @@ promise is broken: exit code 1, with its seed and its story. The same seed gives
 /// Nothing: there is none of that name, or it was not built.
 std::optional<test::StoreMaker> find_store(std::string_view name) {
   if (name == "memory") return test::play_memory;
+#ifdef PAWL_STORE_FILE
+  if (name == "file") return test::play_file;
+#endif
 #ifdef PAWL_EMBEDDED_REDIS
   for (const std::string_view scheme : {"queue", "simple", "redisson"}) {
     if (name != "redis/" + std::string(scheme)) continue;

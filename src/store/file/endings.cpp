@@ -1,5 +1,6 @@
 // How claims leave the tables, and how the next one comes to hold.
 
+#include "store/file/planted.hpp"
 #include "store/file/tables.hpp"
 
 #include <utility>
@@ -22,7 +23,7 @@ void Tables::sweep_claims() {
     const std::optional<Time> at = ledger_.ended(*session);
     for (const auto& [claim, place] : ledger_.places_of(*session, left_)) {
       --left_;
-      forget(*session, claim);
+      if (!planted(Fault::place_stays)) forget(*session, claim);
       if (!place.tombstone) leave(place.lock, claim, place.ticket, at);
     }
     if (left_ > 0) ledger_.forget_ended(*session);
@@ -57,7 +58,7 @@ void Tables::leave(const std::string& key, ClaimId claim, std::uint64_t ticket, 
     ledger_.erase_sharer(lock->record.number, ticket);
     --lock->record.sharers;
   }
-  if (failed && holder->lock_delay > Duration::zero()) {
+  if (failed && holder->lock_delay > Duration::zero() && !planted(Fault::no_lock_delay)) {
     haunt(*lock, *holder, *failed);
   } else {
     lock->record.free_slots(holder->slots);
@@ -124,7 +125,7 @@ void Tables::settle_one(const std::string& key) {
     granted_one = true;
     const auto granted = grant(record, *head);
     if (!granted) return;  // out of tokens: all of this is undone
-    tell_granted(record, *granted);
+    if (!planted(Fault::silent_grant)) tell_granted(record, *granted);
   }
   if (!record.in_use()) return ledger_.erase_lock(key);
   if (changed) ledger_.put_lock(key, record);

@@ -1,5 +1,7 @@
 #include "store/file/tables.hpp"
 
+#include "store/file/planted.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -55,7 +57,8 @@ Result<Renewal> Tables::renew(SessionId id) {
   }
   std::vector<ClaimId> changed = ledger_.news_of(id, most_named + 1);
   if (!changed.empty()) ++session->changes;
-  ledger_.move_end(id, *session, base::after(now_, session->lease));
+  const Time from = planted(Fault::renewal_adds) ? session->ends : now_;
+  ledger_.move_end(id, *session, base::after(from, session->lease));
   Renewal renewal{.changes = session->changes};
   if (changed.size() <= most_named) renewal.changed = std::move(changed);
   return renewal;
@@ -108,7 +111,8 @@ Result<ClaimState> Tables::claim(const Claim& claim) {
     taken->record.taken.resize(claim.permits.of);
   }
   ClaimRecord record = make_record(claim);
-  if (taken->record.waiters == 0 && fits(taken->record, record)) return ClaimState{hold(std::move(record), *taken)};
+  const bool in_turn = taken->record.waiters == 0 || planted(Fault::overtaking);
+  if (in_turn && fits(taken->record, record)) return ClaimState{hold(std::move(record), *taken)};
   if (!claim.may_queue) return ClaimState{waiting(claim, taken->record, holders(taken->record), true)};
   return state(claim, key, join(std::move(record), *taken));
 }
@@ -235,7 +239,7 @@ Withdrawn Tables::withdraw(const Claim& claim, Withdrawal how) {
   const std::string key = lock_key(claim.key);
   const std::optional<ClaimPlace> place = find_place(claim, key);
   ledger_.erase_news(claim.session, claim.id);
-  if (how.unsettled && has_session(claim.session)) {
+  if (how.unsettled && !planted(Fault::tombstone_forgotten) && has_session(claim.session)) {
     ledger_.put_place(claim.session, claim.id, {.tombstone = true, .lock = key});
   } else if (place) {
     ledger_.erase_place(claim.session, claim.id);
