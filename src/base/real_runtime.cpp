@@ -129,7 +129,7 @@ awaitable<void> RealRuntime::offload(std::string lane, std::function<void()> wor
     } catch (...) {
       job->error = std::current_exception();
     }
-    asio::post(driver_.io(), [job] { job->done.notify(); });
+    or_out_of_memory([&] { asio::post(driver_.io(), [job] { job->done.notify(); }); });
   });
   co_await job->done.wait(Time::max());
   if (job->error) std::rethrow_exception(job->error);

@@ -7,8 +7,6 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <utility>
 #include <variant>
 
@@ -17,6 +15,7 @@ namespace pawl::claim {
 using base::Bug;
 using base::planted;
 using store::answered;
+using store::answered_now;
 using store::Notice;
 
 namespace {
@@ -52,16 +51,7 @@ void RemoteClaim::start() {
   const auto self = shared_from_this();
   // One that is let go just now must leave first, or a try would find us busy with ourselves.
   const bool step_aside = context_->leaving > 0;
-  bool granted = false;
-  try {
-    granted = !step_aside && granted_at_once();
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception&) {
-    // The system has refused something. It may be in the store's queue: the task asks again, by the same id.
-    resting_ = false;
-    if (!claim_) session_.reset();
-  }
+  const bool granted = !step_aside && granted_at_once();
   if (!granted) base::spawn(runtime_, run(self, step_aside));
 }
 
@@ -70,7 +60,7 @@ bool RemoteClaim::granted_at_once() {
   std::shared_ptr<Session> session = keeper_->live(wish_.terms.lease);
   if (!session) return false;
   begin(std::move(session));
-  first_answer_ = scheme_.claim_now(*claim_);
+  first_answer_ = answered_now([this] { return scheme_.claim_now(*claim_); });
   if (!first_answer_ || !*first_answer_ || session_over()) return false;
   const auto* granted = std::get_if<store::Granted>(&**first_answer_);
   if (granted == nullptr) return false;
@@ -81,12 +71,8 @@ bool RemoteClaim::granted_at_once() {
 
 bool RemoteClaim::withdrawn_at_once() {
   if (session_over() || downgrades_under_way_ > 0) return false;
-  std::optional<Result<store::Withdrawn>> answer;
-  try {
-    answer = scheme_.withdraw_now(*claim_, withdrawal());
-  } catch (...) {
-    answer = store::broken_off();
-  }
+  const std::optional<Result<store::Withdrawn>> answer =
+      answered_now([this] { return scheme_.withdraw_now(*claim_, withdrawal()); });
   if (!answer || !judge(*answer)) return false;
   listener_ = nullptr;
   wanted_ = false;

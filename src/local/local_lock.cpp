@@ -1,6 +1,7 @@
 #include "local/local_lock.hpp"
 
 #include "base/duration.hpp"
+#include "base/escaped.hpp"
 #include "base/on_stop.hpp"
 #include "base/planted.hpp"
 #include "local/obstacle.hpp"
@@ -56,7 +57,7 @@ LocalLock::LocalLock(std::shared_ptr<session::Context> context, std::shared_ptr<
       bounds_(bounds) {}
 
 LocalLock::~LocalLock() {
-  if (remote_ && !runtime_.inert()) remote_->give_up();
+  if (remote_ && !runtime_.inert()) base::or_out_of_memory([this] { remote_->give_up(); });
 }
 
 const std::shared_ptr<LocalHold>& LocalLock::granted(const Place& place) { return place->hold; }

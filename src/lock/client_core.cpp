@@ -1,5 +1,6 @@
 #include "lock/client_core.hpp"
 
+#include "base/escaped.hpp"
 #include "base/host.hpp"
 #include "base/ids.hpp"
 #include "lock/lock_core.hpp"
@@ -287,21 +288,25 @@ awaitable<Result<void>> say_goodbye(std::shared_ptr<ClientCore> last) {
   co_return closed;
 }
 
+void let_go(std::shared_ptr<ClientCore> last) {
+  Runtime& runtime = last->runtime();
+  if (runtime.inert()) {
+    new std::shared_ptr<ClientCore>(std::move(last));  // the parent's: its mutexes may be locked for ever here
+  } else if (runtime.may_block()) {
+    [[maybe_unused]] auto closed = runtime.block_on(say_goodbye(std::move(last)));
+  } else {
+    base::spawn(runtime, [](std::shared_ptr<ClientCore> taken) -> awaitable<void> {
+      [[maybe_unused]] auto closed = co_await say_goodbye(std::move(taken));
+    }(std::move(last)));
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<ClientCore> make_handle(std::shared_ptr<ClientCore> core) {
   ClientCore* raw = core.get();
   return std::shared_ptr<ClientCore>(raw, [core = std::move(core)](ClientCore*) mutable {
-    Runtime& runtime = core->runtime();
-    if (runtime.inert()) {
-      new std::shared_ptr<ClientCore>(std::move(core));  // the parent's: its mutexes may be locked for ever here
-    } else if (runtime.may_block()) {
-      [[maybe_unused]] auto closed = runtime.block_on(say_goodbye(std::move(core)));
-    } else {
-      base::spawn(runtime, [](std::shared_ptr<ClientCore> last) -> awaitable<void> {
-        [[maybe_unused]] auto closed = co_await say_goodbye(std::move(last));
-      }(std::move(core)));
-    }
+    base::or_out_of_memory([&core] { let_go(std::move(core)); });
   });
 }
 

@@ -108,14 +108,17 @@ awaitable<void> HoldCore::finish_downgrade(std::shared_ptr<NamedLock> lock, std:
 
 void HoldCore::send_downgrade() noexcept {
   if (inert()) return;
-  Runtime& runtime = lock_->runtime();
-  runtime.send([lock = lock_, queue = queue_, hold = hold_] {
-    base::spawn(lock->runtime(), finish_downgrade(lock, queue, hold));
+  base::or_out_of_memory([this] {
+    lock_->runtime().send([lock = lock_, queue = queue_, hold = hold_] {
+      base::spawn(lock->runtime(), finish_downgrade(lock, queue, hold));
+    });
   });
 }
 
 void HoldCore::send_release() noexcept {
-  if (let_go()) send();
+  base::or_out_of_memory([this] {
+    if (let_go()) send();
+  });
 }
 
 void HoldCore::send() {

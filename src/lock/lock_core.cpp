@@ -136,8 +136,10 @@ bool LockCore::lock(std::optional<Duration> wait, Mode mode) {
   Result<Hold> hold = acquire_here(options, {}, {.mode = mode});
   if (hold.code() == Errc::busy || (hold.code() == Errc::timed_out && wait)) return false;
   if (!hold) throw Exception(hold.error());
-  lock_->thread_holds().begin(thread, mode, std::move(*hold));
-  remember_for_thread_exit(lock_);
+  base::or_out_of_memory([&] {
+    lock_->thread_holds().begin(thread, mode, std::move(*hold));
+    remember_for_thread_exit(lock_);
+  });
   return true;
 }
 
@@ -148,7 +150,8 @@ void LockCore::unlock(Mode mode) noexcept {
   if (left.hold) return forget_for_thread_exit(lock_.get());  // its destructor releases
   if (left.was_inside) return;
   const char* const what = "unlock by a thread that does not hold the lock";
-  lock_->client().context().report(EventType::unfinished, lock_->key(), {.message = what});
+  base::or_out_of_memory(
+      [&] { lock_->client().context().report(EventType::unfinished, lock_->key(), {.message = what}); });
 }
 
 const Hold* LockCore::this_thread_hold() const noexcept {

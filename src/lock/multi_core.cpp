@@ -1,6 +1,7 @@
 #include "lock/multi_core.hpp"
 
 #include "base/duration.hpp"
+#include "base/escaped.hpp"
 #include "base/planted.hpp"
 #include "lock/hold_core.hpp"
 
@@ -188,11 +189,13 @@ MultiHoldCore::MultiHoldCore(std::vector<Hold> holds)
 MultiHoldCore::~MultiHoldCore() {
   const std::shared_ptr<HoldCore>& any = HoldCore::behind(holds_.front());
   const bool after_fork = any->inert() && any->runtime().may_block();  // a simulated crash has no other threads
-  if (after_fork) {
-    new std::shared_ptr<Signals>(std::move(signals_));
-  } else if (!any->inert()) {
-    any->runtime().notify([last = std::move(signals_)] {});
-  }
+  base::or_out_of_memory([&] {
+    if (after_fork) {
+      new std::shared_ptr<Signals>(std::move(signals_));
+    } else if (!any->inert()) {
+      any->runtime().notify([last = std::move(signals_)] {});
+    }
+  });
 }
 
 awaitable<Result<void>> MultiHoldCore::release(std::shared_ptr<MultiHoldCore> self) {

@@ -1,5 +1,7 @@
 #include "lock/named_lock.hpp"
 
+#include "base/escaped.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -48,7 +50,7 @@ void NamedLock::abandon(std::uint64_t thread) noexcept {
   const std::optional<Hold> hold = thread_holds_.take(thread);
   if (!hold) return;
   const char* const what = "a thread ended while it held the lock";
-  client_->context().report(EventType::abandoned, key(), {hold->token(), {}, what});
+  base::or_out_of_memory([&] { client_->context().report(EventType::abandoned, key(), {hold->token(), {}, what}); });
 }
 
 }  // namespace pawl::lock

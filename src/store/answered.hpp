@@ -23,4 +23,14 @@ base::awaitable<Result<T>> answered(base::awaitable<Result<T>> call) {
   }
 }
 
+/// The same for a call that answers here and now, or not at all.
+template <class Call>
+auto answered_now(const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (...) {
+    return broken_off();
+  }
+}
+
 }  // namespace pawl::store

@@ -20,7 +20,9 @@ using base::Deadline;
 /// One way to build locks on a store: single attempts, and what was seen. It never sleeps, never tries a claim again,
 /// starts no thread, and is never cancelled from above: every call ends by its deadline.
 /// Errors: `outcome_unknown` = it may have been applied, now or later. `lost` = the session is not known (any more).
-///         Every other error = it was not applied and will not be.
+///         `store_unavailable` = it was not applied and will not be. Every other error = the store has refused it, perhaps
+///         half-way: a script without a permission breaks off behind its first writes. So a claim that failed is withdrawn,
+///         and a withdrawal that failed is repeated and may then find nothing.
 /// Threads: calls come from one runtime at a time; a Waker may be called from any thread.
 class Scheme {
  public:

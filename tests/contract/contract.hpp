@@ -35,6 +35,14 @@ class Contract : public ::testing::TestWithParam<Line> {
   /// come through trouble alive.
   Duration sturdy_lease() const { return std::max<Duration>(2 * world_->lease(), 3s); }
 
+  /// Waits for what takes several renewals of a hold, and no longer than that lives: then it will never come.
+  template <class Condition>
+  bool lives_until(const Hold& hold, const Condition& so) {
+    const auto lost = [&] { return hold.lost().stop_requested(); };
+    EXPECT_TRUE(world_->eventually([&] { return so() || lost(); })) << "it hangs";
+    return !lost();
+  }
+
   void TearDown() override { EXPECT_EQ(world_->left_behind(), ""); }
 
  private:

@@ -18,7 +18,7 @@ std::size_t renewals(const Actor& actor) { return actor.sent(Operation::renew); 
 TEST_P(Lease, ALockIsHeldFarLongerThanItsLease) {
   const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client();
   const Hold hold = must_acquire(alice, "job");
-  EXPECT_TRUE(world().eventually([&] { return renewals(alice) >= 4; }));
+  EXPECT_TRUE(lives_until(hold, [&] { return renewals(alice) >= 4; })) << "its lease was over first";
   EXPECT_TRUE(hold.valid());
   EXPECT_EQ(hold.state(), HoldState::held);
   EXPECT_EQ(try_acquire(bob, "job").code(), Errc::busy);
@@ -133,7 +133,7 @@ TEST_P(Lease, AFailedRenewalIsRepeatedInTime) {
   const Hold hold = must_acquire(alice, "job");
   alice.faults().lose_next_request(Operation::renew);
   EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewal_failures == 1; }));
-  EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewals >= 2; }));
+  EXPECT_TRUE(lives_until(hold, [&] { return alice.metrics().renewals >= 2; })) << "its lease was over first";
   EXPECT_EQ(hold.state(), HoldState::held);
   EXPECT_FALSE(hold.lost().stop_requested());
 }

@@ -114,7 +114,7 @@ TEST_P(UnknownOutcome, ARenewalWhoseReplyIsLostChangesNothing) {
   const Actor alice = world().client({.lease = sturdy_lease()});
   const Hold hold = must_acquire(alice, "job");
   alice.faults().lose_next_reply(Operation::renew);
-  EXPECT_TRUE(world().eventually([&] { return alice.metrics().renewals >= 2; }));
+  EXPECT_TRUE(lives_until(hold, [&] { return alice.metrics().renewals >= 2; })) << "its lease was over first";
   EXPECT_EQ(hold.state(), HoldState::held);
   EXPECT_EQ(alice.metrics().sessions_opened, 1U);
 }

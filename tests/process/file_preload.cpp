@@ -11,10 +11,10 @@
 // | PAWL_TEST_STEP_COMMAND | ...this command runs; if there is none, the process stops                          |
 // | PAWL_TEST_NO_INOTIFY   | inotify_init1 fails, as when the user has as many instances as are allowed         |
 
-#include <dlfcn.h>
+#include "preload.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -25,6 +25,7 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -49,11 +50,6 @@ const Wanted& wanted() {
 }
 
 std::atomic<int> until{0};  // 0: not counted
-
-template <class Function>
-Function next(Function, const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
 
 // The calls by which a process finds and changes files, and takes rights.
 void step() {
@@ -84,10 +80,10 @@ void sync_slowly(int descriptor) {
     ::nanosleep(&a_moment, nullptr);
 }
 
-// Where nothing is created there is no mode.
-mode_t mode_of(int flags, va_list rest) {
-  const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
-  return creates ? va_arg(rest, mode_t) : 0;
+int before_call(const char* call) {
+  if (std::string_view(call) == "inotify_init1") return wanted().no_inotify ? EMFILE : 0;
+  step();
+  return 0;
 }
 
 }  // namespace
@@ -110,13 +106,6 @@ int fdatasync(int descriptor) {
   return real(descriptor);
 }
 
-int inotify_init1(int flags) noexcept {
-  static const auto real = next(&::inotify_init1, "inotify_init1");
-  if (!wanted().no_inotify) return real(flags);
-  errno = EMFILE;
-  return -1;
-}
-
 int fcntl(int descriptor, int command, ...) {
   static const auto real = next(&::fcntl, "fcntl");
   va_list rest;
@@ -125,36 +114,6 @@ int fcntl(int descriptor, int command, ...) {
   va_end(rest);
   if (command == F_SETLK) step();
   return real(descriptor, command, argument);
-}
-
-int open(const char* path, int flags, ...) {
-  static const auto real = next(&::open, "open");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_of(flags, rest);
-  va_end(rest);
-  step();
-  return real(path, flags, mode);
-}
-
-int open64(const char* path, int flags, ...) {
-  static const auto real = next(&::open64, "open64");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_of(flags, rest);
-  va_end(rest);
-  step();
-  return real(path, flags, mode);
-}
-
-int openat(int folder, const char* path, int flags, ...) {
-  static const auto real = next(&::openat, "openat");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_of(flags, rest);
-  va_end(rest);
-  step();
-  return real(folder, path, flags, mode);
 }
 
 int bind(int socket, const sockaddr* address, socklen_t size) noexcept {

@@ -1,9 +1,11 @@
 // The program that scarcity_test.cpp runs: does everything that a client does, while the kernel refuses something once
 // (scarcity_preload.cpp) or for good (limits). Then, with all that it needs, it does the same again, which must work.
 //
-// usage: pawl_scarcity URL fail N | URL files N | URL threads N
+// usage: pawl_scarcity URL fail N | URL files N | URL threads N | URL memory N
 // answers on stdout: one line for each thing that went wrong, "refused CALL during open|use|close" or "refused nothing" in
 // the first case, "clean" when everything was closed at the store, and "open files: ..." at the end.
+// `memory`: less is done, and the lock must be free afterwards: "left behind" if it is not, "refused nothing" when there were
+// less than N allocations.
 
 #include <pawl/pawl.hpp>
 
@@ -13,14 +15,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -119,13 +124,15 @@ class Round {
     if (ok("lock", hold)) ok("release", hold->release());
     ok("try", first_->mutex("try").try_acquire());
   }
+  // A lease that is over before it was renewed says nothing: the machine may stand still for so long. Then once more.
   void renew() {
     const auto end = std::chrono::steady_clock::now() + enough;
     const std::uint64_t before = first_->metrics().renewals;
-    Result<Hold> hold = first_->mutex("renew").acquire({.wait = 5s, .lease = 600ms});
-    if (!ok("lock for a short lease", hold)) return;
-    while (first_->metrics().renewals == before && hold->valid() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(1ms);
+    const auto waits = [&] { return first_->metrics().renewals == before && std::chrono::steady_clock::now() < end; };
+    while (waits()) {
+      Result<Hold> hold = first_->mutex("renew").acquire({.wait = 5s, .lease = 600ms});
+      if (!ok("lock for a short lease", hold)) return;
+      while (waits() && hold->valid()) std::this_thread::sleep_for(1ms);
     }
     if (first_->metrics().renewals == before) {
       say("renew: nothing was renewed");
@@ -190,12 +197,18 @@ class Limit {
   rlimit before_{};
 };
 
+/// Of scarcity_preload.cpp.
+template <class Function>
+Function preloaded(const char* name) {
+  const auto function = reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
+  if (function == nullptr) std::exit(2);
+  return function;
+}
+
 bool play_scarcely(Round& round, const std::string& how, int n) {
   if (how == "fail") {
-    // Of scarcity_preload.cpp.
-    const auto from_now_on = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "fail_nth_from_now_on"));
-    const auto failed = reinterpret_cast<const char* (*)()>(::dlsym(RTLD_DEFAULT, "fail_nth_failed"));
-    if (from_now_on == nullptr || failed == nullptr) std::exit(2);
+    const auto from_now_on = preloaded<void (*)(int)>("fail_nth_from_now_on");
+    const auto failed = preloaded<const char* (*)()>("fail_nth_failed");
     std::string refused = "nothing";
     from_now_on(n);
     const bool well = round.play([&](const char* step) {
@@ -207,6 +220,42 @@ bool play_scarcely(Round& round, const std::string& how, int n) {
   }
   const Limit limit(how == "files" ? RLIMIT_NOFILE : RLIMIT_NPROC, static_cast<rlim_t>(n));
   return round.play([](const char*) {});
+}
+
+/// Takes a lock and lets go of it, in both forms, and takes another one, which goes with the client. What is thrown, the user
+/// would see.
+void use_once(const std::string& url, const std::string& lock, const std::string& another) {
+  Client client(url);
+  pawl::Mutex mutex = client.mutex(lock);
+  Result<Hold> hold = mutex.acquire({.wait = 5s});
+  const bool released = hold && hold->release();
+  if (released && mutex.try_acquire().code() == pawl::Errc::busy) say("left behind by a release");
+  if (mutex.try_lock_for(5s)) mutex.unlock();
+  const Result<Hold> other = client.mutex(another).acquire({.wait = 5s});
+}
+
+/// One allocation fails. The locks are of this run alone: what a process leaves that it ends has the time of its lease.
+int play_without_memory(const std::string& url, int n) {
+  pawl::ClientOptions options;
+  options.lease = 10min;  // nothing of its is renewed meanwhile
+  Client next(url, std::move(options));
+  const std::array<std::string, 2> locks = {"first" + std::to_string(n), "second" + std::to_string(n)};
+  for (const std::string& lock : locks) next.mutex(lock).acquire().value();  // it has all that it needs
+  const auto fail_nth = preloaded<void (*)(int)>("fail_nth_allocation_from_now_on");
+  fail_nth(n);
+  try {
+    use_once(url, locks[0], locks[1]);
+  } catch (const std::bad_alloc&) {
+    say("thrown");
+  } catch (const std::exception& thrown) {
+    say(std::string("thrown: ") + thrown.what());
+  }
+  if (preloaded<int (*)()>("allocations_until_failure")() > 0) say("refused nothing");
+  fail_nth(0);
+  for (const std::string& lock : locks) {
+    if (!next.mutex(lock).acquire({.wait = enough})) say("left behind");
+  }
+  return next.close(10s) ? 0 : 1;
 }
 
 /// What its descriptors stand for, sorted, without the numbers of sockets and of the standard files.
@@ -232,6 +281,7 @@ int main(int count, char** words) {
   if (how == "threads" &&
       (::setresgid(somebody, somebody, somebody) != 0 || ::setresuid(somebody, somebody, somebody) != 0))
     return 2;
+  if (how == "memory") return play_without_memory(url, std::atoi(words[3]));
   Helper helper;
   std::string mine = signals(), its;
   helper.give([&] { its = signals(); });

@@ -1,8 +1,8 @@
 // Preloaded into a program: lets one of the calls that ask the kernel for a thread, a descriptor or a place in an epoll set
-// fail. The program says from when on they are counted, and asks afterwards which one it was.
+// fail, or one that asks for memory. The program says from when on they are counted, and asks afterwards which one it was.
 
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "preload.hpp"
+
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,7 +12,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdarg>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
 
 namespace {
 
@@ -25,21 +27,11 @@ bool fails(const char* what) {
   return true;
 }
 
-template <class Function>
-Function next(Function, const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
+std::atomic<int> until_no_memory{0};  // 0: not counted
 
-int refuse(int error) {
-  errno = error;
-  return -1;
-}
+bool has_no_memory() { return until_no_memory.load() != 0 && until_no_memory.fetch_sub(1) == 1; }
 
-// Where nothing is created there is no third argument.
-mode_t mode_of(int flags, va_list rest) {
-  const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
-  return creates ? va_arg(rest, mode_t) : 0;
-}
+int before_call(const char* call) { return fails(call) ? EMFILE : 0; }
 
 }  // namespace
 
@@ -52,6 +44,16 @@ void fail_nth_from_now_on(int n) {
 
 /// Null: none so far.
 const char* fail_nth_failed() { return failed; }
+
+void fail_nth_allocation_from_now_on(int n) { until_no_memory = n; }
+
+/// How many more allocations there may be until one fails; not above 0: one has failed.
+int allocations_until_failure() { return until_no_memory; }
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  static const auto real = next(&::aligned_alloc, "aligned_alloc");
+  return has_no_memory() ? nullptr : real(alignment, size);
+}
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*),
                    void* argument) noexcept {
@@ -85,41 +87,15 @@ int socket(int domain, int type, int protocol) noexcept {
   return fails("socket") ? refuse(EMFILE) : real(domain, type, protocol);
 }
 
-int inotify_init1(int flags) noexcept {
-  static const auto real = next(&::inotify_init1, "inotify_init1");
-  return fails("inotify_init1") ? refuse(EMFILE) : real(flags);
-}
-
 int inotify_add_watch(int descriptor, const char* path, std::uint32_t mask) noexcept {
   static const auto real = next(&::inotify_add_watch, "inotify_add_watch");
   return fails("inotify_add_watch") ? refuse(ENOSPC) : real(descriptor, path, mask);
 }
 
-int open(const char* path, int flags, ...) {
-  static const auto real = next(&::open, "open");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_of(flags, rest);
-  va_end(rest);
-  return fails("open") ? refuse(EMFILE) : real(path, flags, mode);
-}
-
-int open64(const char* path, int flags, ...) {
-  static const auto real = next(&::open64, "open64");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_of(flags, rest);
-  va_end(rest);
-  return fails("open64") ? refuse(EMFILE) : real(path, flags, mode);
-}
-
-int openat(int folder, const char* path, int flags, ...) {
-  static const auto real = next(&::openat, "openat");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_of(flags, rest);
-  va_end(rest);
-  return fails("openat") ? refuse(EMFILE) : real(folder, path, flags, mode);
-}
-
 }  // extern "C"
+
+void* operator new(std::size_t size) {
+  void* memory = has_no_memory() ? nullptr : std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}

@@ -3,6 +3,7 @@
 #include <pawl/pawl.hpp>
 
 #include <string>
+#include <vector>
 
 namespace pawl {
 
@@ -10,6 +11,13 @@ namespace pawl {
 inline Error error_of(const std::string& url) {
   const Result<Client> client = Client::open(url);
   return client ? Error{} : client.error();
+}
+
+/// Holds the locks job0, job1 and so on, as many as that.
+inline std::vector<Hold> hold_many(Client& client, int count) {
+  std::vector<Hold> holds;
+  for (int i = 0; i < count; ++i) holds.push_back(client.mutex("job" + std::to_string(i)).acquire().value());
+  return holds;
 }
 
 }  // namespace pawl

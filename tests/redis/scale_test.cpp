@@ -1,6 +1,7 @@
 // What Redis is asked for with many locks and many waiters, and what a death costs.
 
 #include "tests/redis/commands.hpp"
+#include "tests/redis/opening.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
 
@@ -71,8 +72,7 @@ TEST(RedisScale, AHandOverCostsTheSameWithTenWaitersAndWithAThousand) {
 TEST(RedisScale, TenThousandLocksAreRenewedByOneCommandAlsoAfterAThousandMore) {
   RedisServer server;
   Client client(server.url("?lease=12s&timeout=30s"));
-  std::vector<Hold> holds;
-  for (int i = 0; i < 10'000; ++i) holds.push_back(client.mutex("job" + std::to_string(i)).acquire().value());
+  const std::vector<Hold> holds = hold_many(client, 10'000);
   const Commands commands(server);
   // Two renewals, and as many scripts; one may have begun before the count, or end after it. Never one per lock.
   const auto scripts_of_two_renewals = [&] {

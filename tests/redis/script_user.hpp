@@ -42,10 +42,22 @@ class ScriptUser {
         {id(claim), id(session), lock, name, wish.mode, wish.permits, wish.of, "1000", wish.lock_delay, "1", "", ""});
   }
   void claim(int session, int number, const std::string& lock) { claim(session, number, lock, Wish()); }
+  /// Of `simple` or `redisson`: a mutex. Waits where it is not free.
+  void claim_key(int session, int claim, const std::string& scheme, const std::string& name) {
+    const std::string lock = scheme + ":" + name, key = "{pawl}:" + lock;
+    std::string field = id(claim) + ":1";  // as Redisson writes a uuid
+    for (const std::size_t dash : {8U, 13U, 18U, 23U}) field.insert(dash, "-");
+    run(store::redis::key_scripts().claim, {id(claim), id(session), lock, scheme, key, field,
+                                            "redisson_lock__channel:" + key, "3600000", "0", "1", "", name});
+  }
   void withdraw(int session, int claim, const std::string& lock) {
     run(scripts().withdraw, {id(claim), id(session), lock, "0", "0"});
   }
   void close(int session) { run(scripts().close_session, {id(session)}); }
+  /// Its time is over, since so many milliseconds after 1970: those that ended first are swept first.
+  void let_end(int session, int since) {
+    redis_.call({"ZADD", "{pawl}:ends", std::to_string(since), "s" + id(session)});
+  }
 
   /// All that would end some day has ended long ago: sessions and lock-delays.
   void let_all_end() {

@@ -2,6 +2,7 @@
 
 #include "store/redis/letter.hpp"
 #include "tests/redis/commands.hpp"
+#include "tests/redis/opening.hpp"
 #include "tests/redis/script_user.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
@@ -11,9 +12,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -98,8 +101,7 @@ TEST(RedisStranger, ThatLeavesTheQueueDoesNotHideTheEndOfTheHolder) {
 TEST(RedisStranger, WhoWaitsForOneLockDoesNotMakeItsHolderLookAtAll) {
   RedisServer server;
   Client client(server.url("?lease=9s&timeout=30s"));
-  std::vector<Hold> holds;
-  for (int i = 0; i < 400; ++i) holds.push_back(client.mutex("job" + std::to_string(i)).acquire().value());
+  const std::vector<Hold> holds = hold_many(client, 400);
   ScriptUser stranger(server);
   stranger.open(1);
   const Commands commands(server);
@@ -109,10 +111,39 @@ TEST(RedisStranger, WhoWaitsForOneLockDoesNotMakeItsHolderLookAtAll) {
   for (const Hold& hold : holds) EXPECT_TRUE(hold.valid());
 }
 
-std::string session_of(const RedisServer& server, const std::string& claim) {
-  const std::string session = server.cli({"HGET", "{pawl}:c:" + claim, "s"});
-  return session.substr(0, session.size() - 1);
+/// With which the letters to the session of that claim are sealed.
+std::string secret_of(const RedisServer& server, const std::string& claim) {
+  const auto field = [&](const std::string& key, const std::string& name) {
+    const std::string line = server.cli({"HGET", "{pawl}:" + key, name});
+    return line.substr(0, line.size() - 1);
+  };
+  return field("s:" + field("c:" + claim, "s"), "secret");
 }
+
+/// Alice holds a lock for which bob waits.
+class Contended {
+ public:
+  explicit Contended(const RedisServer& server) : alice(server.url("?lease=1h")), bob(server.url("?lease=1h")) {
+    wait_.begin();
+    if (!waiters(alice, "job", 1)) throw std::runtime_error("bob does not wait");
+    claim = alice.inspect("job").value().waiters[0].claim;
+  }
+  /// Alice lets go. Bob is granted what the server says, whatever was published.
+  void expect_the_true_grant() {
+    EXPECT_TRUE(hold.release());
+    const Hold bobs = wait_.get();
+    const std::vector<ClaimView> holders = alice.inspect("job").value().holders;
+    ASSERT_EQ(holders.size(), 1U);
+    EXPECT_EQ(bobs.token(), holders[0].token);
+  }
+
+  Client alice, bob;
+  Hold hold = alice.mutex("job").acquire().value();
+  std::string claim;  ///< bob's
+
+ private:
+  Wait wait_{bob, "job"};
+};
 
 /// May publish, and nothing else.
 class Forger {
@@ -141,18 +172,11 @@ class Forger {
 // Letters come one after the other: when the real one is there, the forged ones have been.
 TEST(RedisStranger, WhoPublishesGrantsNothing) {
   RedisServer server;
-  Client alice(server.url("?lease=1h")), bob(server.url("?lease=1h"));
-  Hold hold = alice.mutex("job").acquire().value();
-  Wait wait(bob, "job");
-  wait.begin();
-  ASSERT_TRUE(waiters(alice, "job", 1));
-  const std::string claim = alice.inspect("job").value().waiters[0].claim;
+  Contended scene(server);
   const Forger forger(server);
-  forger.forge(claim + " granted 18446744073709551615 18446744073709551615 0");
-  forger.forge(claim + " granted " + std::to_string(hold.token().epoch()) + " 18446744073709551615 0");
-  EXPECT_TRUE(hold.release());
-  const Hold bobs = wait.get();
-  EXPECT_EQ(bobs.token(), alice.inspect("job").value().holders[0].token);
+  forger.forge(scene.claim + " granted 18446744073709551615 18446744073709551615 0");
+  forger.forge(scene.claim + " granted " + std::to_string(scene.hold.token().epoch()) + " 18446744073709551615 0");
+  scene.expect_the_true_grant();
 }
 
 TEST(RedisStranger, WhoPublishesEndsNoHold) {
@@ -186,10 +210,9 @@ TEST(RedisStranger, WhoRepeatsALetterGrantsNothing) {
     EXPECT_TRUE(hold.release());
     Hold bobs = wait.get();
     EXPECT_EQ(bobs.token(), alice.inspect("job").value().holders[0].token);
-    const std::string secret = server.cli({"HGET", "{pawl}:s:" + session_of(server, claim), "secret"});
     const std::string text = claim + " granted " + std::to_string(bobs.token().epoch()) + " " +
                              std::to_string(bobs.token().counter()) + " 0";
-    letter = store::redis::sealed(text, secret.substr(0, secret.size() - 1));
+    letter = store::redis::sealed(text, secret_of(server, claim));
     EXPECT_TRUE(bobs.release());
     hold = alice.mutex("job").acquire({.wait = 60s}).value();
   }
@@ -198,23 +221,14 @@ TEST(RedisStranger, WhoRepeatsALetterGrantsNothing) {
 // A waiter was granted the lock, was not told, and the server lost the grant. Whoever had seen the letter has it still.
 TEST(RedisStranger, WhoRepeatsALetterOfAnEarlierEpochGrantsNothing) {
   RedisServer server;
-  Client alice(server.url("?lease=1h")), bob(server.url("?lease=1h"));
-  Hold hold = alice.mutex("job").acquire().value();
-  Wait wait(bob, "job");
-  wait.begin();
-  ASSERT_TRUE(waiters(alice, "job", 1));
-  const std::string claim = alice.inspect("job").value().waiters[0].claim;
-  const std::string secret = server.cli({"HGET", "{pawl}:s:" + session_of(server, claim), "secret"});
-  const std::string text = claim + " granted " + std::to_string(hold.token().epoch()) + " 999 0";
-  EXPECT_GT(alice.raise_epoch().value(), hold.token().epoch());
-  ASSERT_TRUE(bob.epoch());  // it knows the new one
+  Contended scene(server);
+  const std::uint64_t before = scene.hold.token().epoch();
+  const std::string text = scene.claim + " granted " + std::to_string(before) + " 999 0";
+  EXPECT_GT(scene.alice.raise_epoch().value(), before);
+  ASSERT_TRUE(scene.bob.epoch());  // it knows the new one
   const Forger forger(server);
-  forger.publish(store::redis::sealed(text, secret.substr(0, secret.size() - 1)));
-  EXPECT_TRUE(hold.release());
-  const Hold bobs = wait.get();
-  const std::vector<ClaimView> holders = alice.inspect("job").value().holders;
-  ASSERT_EQ(holders.size(), 1U);
-  EXPECT_EQ(bobs.token(), holders[0].token);
+  forger.publish(store::redis::sealed(text, secret_of(server, scene.claim)));
+  scene.expect_the_true_grant();
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "tests/simulation/simulation.hpp"
+#include "tests/support/sanitized.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,14 +10,6 @@
 
 namespace pawl::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
 
 constexpr std::uint64_t shards = 8;
 constexpr std::uint64_t seeds_per_shard = sanitized ? 250 : 3500;

@@ -34,8 +34,10 @@ int demo(const DemoOptions& options) {
   ::signal(SIGPIPE, SIG_IGN);  // a worker that is gone shows by the end of its reports
   const TemporaryFolder temporary("pawl-demo");
   const DemoFolder folder{temporary.path()};
-  fmt::print("{} processes take turns with one lock, in {}.\nEach adds to a ledger behind a fence.\n\n",
-             options.workers, folder.store());
+  fmt::print(
+      "{} processes take turns with one lock, in {}.\nEach adds to a ledger behind a fence, which is\n"
+      "synced to disk with every write: the disk sets the pace, not the lock (see \"pawl bench\").\n\n",
+      options.workers, folder.store());
   Screen screen;
   Crew crew(folder);
   const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(options.time.value_or(8s));

@@ -1,5 +1,6 @@
 #include "store/redis/server.hpp"
 
+#include "base/escaped.hpp"
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
 #include "base/log.hpp"
@@ -44,11 +45,13 @@ Server::Server(base::Runtime& runtime, Config config)
 // On the executor, whichever thread ends it.
 Server::~Server() {
   if (runtime_.inert()) return;
-  runtime_.send([connections = std::vector{requests_, listener_, replicas_}, sentinels = sentinels_] {
-    if (sentinels) sentinels->stop();
-    for (const auto& connection : connections) {
-      if (connection) connection->stop();
-    }
+  base::or_out_of_memory([this] {
+    runtime_.send([connections = std::vector{requests_, listener_, replicas_}, sentinels = sentinels_] {
+      if (sentinels) sentinels->stop();
+      for (const auto& connection : connections) {
+        if (connection) connection->stop();
+      }
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 #include "store/zookeeper/server.hpp"
 
+#include "base/escaped.hpp"
 #include "fencing/epoch.hpp"
 #include "store/credentials.hpp"
 #include "store/zookeeper/record.hpp"
@@ -65,6 +66,10 @@ Link::Link(base::Runtime& runtime, Connection::Plan plan, std::string epoch_path
       runtime_(runtime),
       epoch_path_(std::move(epoch_path)),
       store_id_(store_id) {}
+
+Link::~Link() {
+  base::or_out_of_memory([this] { connection->close(); });
+}
 
 void Link::hear(const Event& event) {
   if (event.path == epoch_path_) {
@@ -152,14 +157,16 @@ Server::~Server() {
     std::map<SessionId, std::shared_ptr<Session>> sessions;
     std::shared_ptr<Link> bystander;
   };
-  auto rest = std::make_shared<Rest>(Rest{std::move(sessions_), std::move(bystander_)});
-  if (base::fork_generation() != generation_) {
-    // The parent's: to end a socket here takes it off the epoll that both have.
-    [[maybe_unused]] const auto* kept = new std::shared_ptr<Rest>(std::move(rest));
-    return;
-  }
-  // Wherever this ends, they end on the executor; with it, if that ends.
-  if (!runtime_.inert()) runtime_.send([rest] { *rest = {}; });
+  base::or_out_of_memory([this] {
+    auto rest = std::make_shared<Rest>(Rest{std::move(sessions_), std::move(bystander_)});
+    if (base::fork_generation() != generation_) {
+      // The parent's: to end a socket here takes it off the epoll that both have.
+      [[maybe_unused]] const auto* kept = new std::shared_ptr<Rest>(std::move(rest));
+      return;
+    }
+    // Wherever this ends, they end on the executor; with it, if that ends.
+    if (!runtime_.inert()) runtime_.send([rest] { *rest = {}; });
+  });
 }
 
 void Server::attach(Surroundings surroundings) {

@@ -53,7 +53,7 @@ class Link {
   Link(base::Runtime& runtime, Connection::Plan plan, std::string epoch_path, std::uint64_t store_id);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
-  ~Link() { connection->close(); }
+  ~Link();
 
   const std::shared_ptr<Connection> connection;
 
