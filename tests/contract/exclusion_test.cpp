@@ -150,7 +150,8 @@ TEST_P(Exclusion, AReleaseThatArrivesLateLeavesTheNextHolderAlone) {
 }
 
 TEST_P(Exclusion, RequestsThatArriveTwiceChangeNothing) {
-  const Actor alice = world().client(), bob = world().client();
+  // A session that is opened twice ends with its lease.
+  const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client({.lease = sturdy_lease()});
   alice.faults().duplicate(true);
   bob.faults().duplicate(true);
   for (int round = 0; round < 5; ++round) {

@@ -90,7 +90,7 @@ TEST_P(Fairness, WhoeverAsksAgainGoesToTheBack) {
   started.push_back(start_turn(carol, carol.mutex("job"), turns, "carol"));
   ASSERT_TRUE(world().queued("job", 2));
 
-  Started<Result<void>> released = start_release(alice, hold);
+  Started<Result<void>> released = start_release_in_order(alice, hold);
   started.push_back(start_turn(alice, alice.mutex("job"), turns, "alice"));
   EXPECT_TRUE(released.get());
   finish(started);

@@ -43,7 +43,7 @@ TEST_P(Fencing, EveryThreadOfAClientGetsATokenOfItsOwn) {
   const std::shared_ptr<lock::LockCore> mutex = alice.mutex("job", {.local_pass_time = 1h});
   std::vector<StartedHold> waiting;
   Hold first = start_acquire(alice, mutex).get().value();
-  for (int i = 0; i < 5; ++i) waiting.push_back(start_acquire(alice, mutex));
+  for (int i = 0; i < 5; ++i) waiting.push_back(start_acquire_in_order(alice, mutex));
   EXPECT_TRUE(release(alice, first));
   Token last = first.token();
   for (StartedHold& next : waiting) {
@@ -130,6 +130,16 @@ TEST_P(Fencing, AReleasedGrantIsOvertaken) {
   const Sequencer sequencer = hold.sequencer();
   EXPECT_TRUE(release(alice, hold));
   EXPECT_EQ(check(alice, sequencer).code(), Errc::overtaken);
+}
+
+// Counters may begin anew with an epoch. E14: a check that compares counters alone would let a grant of an earlier epoch stand.
+TEST_P(Fencing, AGrantOfAnEarlierEpochIsOvertaken) {
+  const Actor alice = world().client();
+  const Hold hold = must_acquire(alice, "job");
+  Sequencer before = hold.sequencer();
+  before.token = Token(hold.token().epoch() - 1, hold.token().counter(), hold.token().sub());
+  EXPECT_EQ(check(alice, before).code(), Errc::overtaken);
+  EXPECT_TRUE(check(alice, hold.sequencer()));
 }
 
 TEST_P(Fencing, AnExpiredGrantIsOvertaken) {

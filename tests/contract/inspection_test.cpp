@@ -95,7 +95,7 @@ TEST_P(Inspection, AfterALocalPassTheNextHoldersLabelIsShown) {
   PAWL_NEEDS(knows_contention);
   const Actor alice = world().client();
   Hold first = must_acquire(alice, "job", {.label = "first"});
-  StartedHold second = start_acquire(alice, "job", {.label = "second"});
+  StartedHold second = start_acquire_in_order(alice, alice.mutex("job"), {.label = "second"});
   EXPECT_EQ(labels(world().view("job").holders), std::vector<std::string>{"first"});
   EXPECT_TRUE(release(alice, first));
   const Hold hold = second.get().value();

@@ -142,7 +142,9 @@ TEST_P(Options, NonsenseIsRefusedAtEveryLevel) {
 TEST_P(Options, DifferentLeasesOfOneLockQueueBehindEachOther) {
   const Actor alice = world().client();
   Hold first = must_acquire(alice, "job");
-  StartedHold second = start_acquire(alice, "job", {.lease = 100s}), third = start_acquire(alice, "job");
+  const auto mutex = alice.mutex("job");
+  StartedHold second = start_acquire_in_order(alice, mutex, {.lease = 100s});
+  StartedHold third = start_acquire_in_order(alice, mutex);
   EXPECT_TRUE(release(alice, first));
   Hold hold = second.get().value();
   EXPECT_FALSE(third.ready());

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <iterator>
 #include <ostream>
+#include <utility>
 
 namespace pawl::contract {
 
@@ -29,10 +30,25 @@ std::unique_ptr<World> memory_queue_real() {
   return std::make_unique<RealWorld>(RealPlace{url, "queue", 400ms, 150ms});
 }
 
+std::unique_ptr<World> memory_queue_blocking() {
+  static std::atomic<int> worlds = 0;
+  RealPlace place{"memory:blocking-" + std::to_string(++worlds), "queue", 400ms, 150ms};
+  place.blocking = true;
+  return std::make_unique<RealWorld>(std::move(place));
+}
+
 #ifdef PAWL_STORE_FILE
-std::unique_ptr<World> file_queue() {
+RealPlace in_a_folder() {
   const auto folder = std::make_shared<test::TemporaryFolder>();
-  return std::make_unique<RealWorld>(RealPlace{"file://" + folder->path() + "/store", "queue", 400ms, 150ms, folder});
+  RealPlace place{"file://" + folder->path() + "/store", "queue", 400ms, 150ms, folder};
+  place.census = test::file_census(folder->path() + "/store");
+  return place;
+}
+std::unique_ptr<World> file_queue() { return std::make_unique<RealWorld>(in_a_folder()); }
+std::unique_ptr<World> file_queue_blocking() {
+  RealPlace place = in_a_folder();
+  place.blocking = true;
+  return std::make_unique<RealWorld>(std::move(place));
 }
 #endif
 
@@ -40,7 +56,14 @@ std::unique_ptr<World> file_queue() {
 std::unique_ptr<World> redis(const std::string& scheme) {
   static std::atomic<int> worlds = 0;
   const std::string query = "?prefix={contract-" + std::to_string(++worlds) + "}:";
-  return std::make_unique<RealWorld>(RealPlace{test::RedisServer::shared().url(query), scheme, 1s, 400ms});
+  test::RedisServer& server = test::RedisServer::shared();
+  RealPlace place{server.url(query), scheme, 1s, 400ms};
+  place.census = test::redis_census(server.port());
+  place.restart = [&server] {
+    server.kill();
+    server.start();
+  };
+  return std::make_unique<RealWorld>(std::move(place));
 }
 std::unique_ptr<World> redis_queue() { return redis("queue"); }
 std::unique_ptr<World> redis_simple() { return redis("simple"); }
@@ -48,18 +71,30 @@ std::unique_ptr<World> redis_redisson() { return redis("redisson"); }
 #endif
 
 #ifdef PAWL_STORE_ZOOKEEPER
-std::unique_ptr<World> zookeeper(const std::string& servers, const std::string& scheme, Duration timeout = 1s) {
+RealPlace zookeeper(const std::string& servers, const std::string& scheme) {
   static std::atomic<int> worlds = 0;
-  const std::string url = servers + "/contract-" + std::to_string(++worlds);
-  return std::make_unique<RealWorld>(RealPlace{url, scheme, 1s, timeout});
+  const std::string chroot = "/contract-" + std::to_string(++worlds);
+  RealPlace place{servers + chroot, scheme, 1s, 1s};
+  place.census = test::zookeeper_census(servers.substr(servers.rfind('/') + 1), chroot);
+  place.keeps_sessions = true;
+  return place;
 }
-std::unique_ptr<World> zookeeper_sequential() { return zookeeper(test::ZooKeeperServer::shared().url(), "sequential"); }
-std::unique_ptr<World> zookeeper_ephemeral() { return zookeeper(test::ZooKeeperServer::shared().url(), "ephemeral"); }
+std::unique_ptr<World> one_zookeeper(const std::string& scheme) {
+  test::ZooKeeperServer& server = test::ZooKeeperServer::shared();
+  RealPlace place = zookeeper(server.url(), scheme);
+  place.restart = [&server] {
+    server.kill();
+    server.start();
+  };
+  return std::make_unique<RealWorld>(std::move(place));
+}
+std::unique_ptr<World> zookeeper_sequential() { return one_zookeeper("sequential"); }
+std::unique_ptr<World> zookeeper_ephemeral() { return one_zookeeper("ephemeral"); }
 std::unique_ptr<World> zookeeper_ensemble_sequential() {
-  return zookeeper(test::ZooKeeperEnsemble::shared().url(), "sequential");
+  return std::make_unique<RealWorld>(zookeeper(test::ZooKeeperEnsemble::shared().url(), "sequential"));
 }
 std::unique_ptr<World> zookeeper_ensemble_ephemeral() {
-  return zookeeper(test::ZooKeeperEnsemble::shared().url(), "ephemeral");
+  return std::make_unique<RealWorld>(zookeeper(test::ZooKeeperEnsemble::shared().url(), "ephemeral"));
 }
 #endif
 
@@ -69,8 +104,10 @@ const std::vector<Line>& all_schemes() {
   static const std::vector<Line> table = {
       {"memory_queue_virtual", memory_queue_virtual, false},
       {"memory_queue_real", memory_queue_real, true},
+      {"memory_queue_blocking", memory_queue_blocking, true},
 #ifdef PAWL_STORE_FILE
       {"file_queue", file_queue, true},
+      {"file_queue_blocking", file_queue_blocking, true},
 #endif
 #ifdef PAWL_STORE_REDIS
       {"redis_queue", redis_queue, true},

@@ -130,8 +130,9 @@ TEST_P(Shared, AWriterOfTheSameClientWaitsForItsReaders) {
   PAWL_NEEDS(shared_mode);
   const Actor alice = world().client();
   Hold one = read(alice), other = read(alice);
-  StartedHold writer = start_writing(alice);
-  StartedHold late = start_reading(alice);
+  const auto job = alice.lock(Kind::rw, "job");
+  StartedHold writer = start_acquire_in_order(alice, job);
+  StartedHold late = start_acquire_in_order(alice, job, {}, {.mode = Mode::shared});
   EXPECT_TRUE(release(alice, one));
   world().sleep(a_moment());
   EXPECT_FALSE(writer.ready());

@@ -27,6 +27,20 @@ TEST_P(UnknownOutcome, AClaimWhoseRequestIsLostIsSentAgain) {
   EXPECT_TRUE(must_acquire(alice, "job").valid());
 }
 
+// E2: a client that waits for an answer as long as its timeout, whatever the lease, asks again too late for short leases.
+TEST_P(UnknownOutcome, AnAnswerIsNotWaitedForLongerThanAThirdOfTheLease) {
+  const Duration lease = 3 * world().timeout() / 2;
+  const Actor alice = world().client({.lease = std::max<Duration>(lease, can().shortest_lease)});
+  alice.faults().lose_next_reply(Operation::claim);
+  const Time began = world().now();
+  EXPECT_TRUE(must_acquire(alice, "job").valid());
+  EXPECT_EQ(alice.sent(Operation::claim), 2U);
+  if (world().virtual_time()) {
+    EXPECT_GE(world().now() - began, lease / 3);
+    EXPECT_LE(world().now() - began, lease / 3 + 20ms);
+  }
+}
+
 TEST_P(UnknownOutcome, ATryWhoseReplyIsLostIsGrantedToo) {
   const Actor alice = world().brief_client();
   alice.faults().lose_next_reply(Operation::claim);

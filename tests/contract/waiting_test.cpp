@@ -143,7 +143,8 @@ TEST_P(Waiting, TheNextThreadKeepsThePlaceOfOneThatGaveUp) {
   std::stop_source stop;
   StartedHold first = start_acquire(bob, "job", {}, stop.get_token());
   ASSERT_TRUE(world().queued("job", 1));
-  StartedHold second = start_acquire(bob, "job");
+  StartedHold second = start_acquire_in_order(bob, bob.mutex("job"));
+  await(bob, nothing());  // it has begun
   StartedHold carols = start_acquire(carol, "job");
   ASSERT_TRUE(world().queued("job", 2));
   const std::string place = world().view("job").waiters[0].claim;

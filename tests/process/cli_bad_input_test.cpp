@@ -1,4 +1,5 @@
 #include "tests/process/cli.hpp"
+#include "tests/support/skip.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,7 +153,7 @@ TEST_F(CliBadInput, AFullDisk) {
   const std::string mount = "mount -t tmpfs -o size=64k none '" + folder_.path() + "'";
   const Words environment{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
   if (Process({"unshare", "-rm", "sh", "-c", mount}, environment, folder_.path()).wait().code != 0) {
-    GTEST_SKIP() << "no small disk can be mounted here";
+    PAWL_SKIP_WITHOUT("no small disk can be mounted here");
   }
   Process process(
       {"unshare", "-rm", "sh", "-c", mount + " && exec " PAWL_CLI " --store " + store() + " run job -- true"},

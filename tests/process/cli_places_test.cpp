@@ -1,4 +1,5 @@
 #include "tests/process/cli.hpp"
+#include "tests/support/skip.hpp"
 
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ TEST_F(CliPlaces, CronAndAShellMeetInOneDefaultFolder) {
       "ls /var/lib/pawl >&2\n"
       "exit $code";
   const Ended ended = run({"unshare", "-rm", "sh", "-c", play});
-  if (ended.code == 77 || ended.err.find("unshare") != std::string::npos) GTEST_SKIP() << ended.err;
+  if (ended.code == 77 || ended.err.find("unshare") != std::string::npos) PAWL_SKIP_WITHOUT(ended.err);
   EXPECT_EQ(ended.code, 124) << ended.err;
   EXPECT_THAT(ended.err, AllOf(HasSubstr("pawl: \"job\" is held by "), HasSubstr("tokens")));
 }
@@ -53,7 +54,7 @@ TEST_F(CliPlaces, EverySubcommandHasHelpWithAnExample) {
 TEST_F(CliPlaces, TheManPageIsCleanAndKnowsEverySubcommandAndCode) {
   const Ended page = run({"man", "--warnings", "-l", source + "/docs/pawl.1"},
                          {"PATH=/usr/bin:/bin", "MANPAGER=cat", "MANWIDTH=100", "LC_ALL=C"});
-  if (page.code == 99) GTEST_SKIP() << "no man here";
+  if (page.code == 99) PAWL_SKIP_WITHOUT("no man here");
   EXPECT_EQ(page.code, 0);
   EXPECT_EQ(page.err, "");
   for (const std::string word :

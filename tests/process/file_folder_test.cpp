@@ -2,6 +2,7 @@
 
 #include "store/file/gate.hpp"
 #include "tests/process/file_child.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <pawl/pawl.hpp>
@@ -191,11 +192,11 @@ TEST_F(FileFolder, ADamagedTokenFileIsNotOverwritten) {
 }
 
 TEST_F(FileFolder, AFullDiskIsAClearErrorAndHeldLocksCanBeReleased) {
-  if (!is_root()) GTEST_SKIP() << "mounting a small file system needs root";
+  if (!is_root()) PAWL_SKIP_WITHOUT("mounting a small file system needs root");
   Child alice;
   const std::string small = folder_ / "small";
   const std::string mounted = alice.say("mount-small " + small + " 4m");
-  if (mounted != "ok") GTEST_SKIP() << mounted;
+  if (mounted != "ok") PAWL_SKIP_WITHOUT(mounted);
   const std::string url = "file://" + small + "/store";
   ASSERT_EQ(alice.say("open " + url), "ok");
   ASSERT_TRUE(alice.say("acquire job").starts_with("ok "));
@@ -213,11 +214,11 @@ TEST_F(FileFolder, AFullDiskIsAClearErrorAndHeldLocksCanBeReleased) {
 }
 
 TEST_F(FileFolder, ManyLocksOnAFullDiskAreRefusedAndNotCorrupted) {
-  if (!is_root()) GTEST_SKIP() << "mounting a small file system needs root";
+  if (!is_root()) PAWL_SKIP_WITHOUT("mounting a small file system needs root");
   Child alice;
   const std::string small = folder_ / "small";
   const std::string mounted = alice.say("mount-small " + small + " 4m");
-  if (mounted != "ok") GTEST_SKIP() << mounted;
+  if (mounted != "ok") PAWL_SKIP_WITHOUT(mounted);
   ASSERT_EQ(alice.say("open file://" + small + "/store"), "ok");
   ASSERT_EQ(alice.say("fill " + small + "/ballast"), "ok");
   const std::string refused = alice.say("acquire-until-refused");
@@ -263,7 +264,7 @@ TEST_F(FileFolder, ADamagedDatabaseIsMadeAnewWhenAllAreDead) {
 }
 
 TEST_F(FileFolder, TwoUsersShareAFolderOfTheirGroup) {
-  if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
+  if (!is_root()) PAWL_SKIP_WITHOUT("becoming another user needs root");
   fs::permissions(folder_.path(), fs::perms(0777));
   Child alice(Child::Options{.user = 64001, .group = 64100}), bob(Child::Options{.user = 64002, .group = 64100}),
       eve(Child::Options{.user = 64003, .group = 64101});
@@ -286,7 +287,7 @@ TEST_F(FileFolder, TwoUsersShareAFolderOfTheirGroup) {
 }
 
 TEST_F(FileFolder, AnotherUsersPrivateFolderIsRefusedWithAHint) {
-  if (!is_root()) GTEST_SKIP() << "becoming another user needs root";
+  if (!is_root()) PAWL_SKIP_WITHOUT("becoming another user needs root");
   fs::permissions(folder_.path(), fs::perms(0777));
   Child alice(Child::Options{.user = 64001, .group = 64100}), bob(Child::Options{.user = 64002, .group = 64100});
   ASSERT_EQ(alice.say("open " + url_), "ok");
@@ -295,7 +296,7 @@ TEST_F(FileFolder, AnotherUsersPrivateFolderIsRefusedWithAHint) {
 }
 
 TEST_F(FileFolder, ALivingProcessOfAnotherContainerIsRefusedAndADeadOneTakenOver) {
-  if (!is_root()) GTEST_SKIP() << "a pid namespace needs root";
+  if (!is_root()) PAWL_SKIP_WITHOUT("a pid namespace needs root");
   std::string before;
   {
     Child there({.prefix = {"unshare", "--pid", "--fork", "--kill-child"}});
@@ -309,7 +310,7 @@ TEST_F(FileFolder, ALivingProcessOfAnotherContainerIsRefusedAndADeadOneTakenOver
 }
 
 TEST_F(FileFolder, ARestartedContainerKeepsTheLockDelay) {
-  if (!is_root()) GTEST_SKIP() << "a pid namespace needs root";
+  if (!is_root()) PAWL_SKIP_WITHOUT("a pid namespace needs root");
   const Child::Options container{.prefix = {"unshare", "--pid", "--fork", "--kill-child"}};
   {
     Child there(container);

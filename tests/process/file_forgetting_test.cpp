@@ -1,6 +1,7 @@
 // A folder that is deleted or replaced under those who use it: they are told at once, and not by their next renewal.
 
 #include "tests/process/file_child.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +86,7 @@ TEST_F(FileForgetting, AFolderThatIsLookedAtOrTouchedIsNotLost) {
 
 // Scenario: the holder may not look at its own path any more. It has the folder open, and nothing else has changed.
 TEST_F(FileForgetting, AFolderAboveThatMayNotBePassedIsNoDeletion) {
-  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  if (::geteuid() != 0) PAWL_SKIP_WITHOUT("becoming another user needs root");
   fs::create_directory(path_);
   ASSERT_EQ(::chown(path_.c_str(), 64001, 64100), 0);
   fs::permissions(path_, fs::perms(0700));

@@ -1,6 +1,7 @@
 // A folder, or some of its files, brought back from a backup: no token is handed out twice.
 
 #include "tests/process/file_child.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -82,7 +83,7 @@ class FileRestore : public testing::TestWithParam<std::tuple<Restore, Boot>> {
 
 TEST_P(FileRestore, RepeatsNoToken) {
   const auto& [restore, boot] = GetParam();
-  if (shell(std::string("command -v ") + restore.needs + " >/dev/null") != 0) GTEST_SKIP() << restore.needs;
+  if (shell(std::string("command -v ") + restore.needs + " >/dev/null") != 0) PAWL_SKIP_WITHOUT(restore.needs);
   std::string last = last_token_of_a_client();
   ASSERT_EQ(shell("cp -a $F $B && tar -C $F -cf $B.tar --exclude=mail-* ."), 0);
   if (boot == Boot::other) reboot();

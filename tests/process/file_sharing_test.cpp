@@ -1,6 +1,7 @@
 // A folder that several users may write into, or root and its owner: who is let in, and what planted links can reach.
 
 #include "tests/process/file_child.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <pawl/pawl.hpp>
@@ -31,7 +32,7 @@ constexpr gid_t the_folders_group = 64200;
 class FileSharing : public testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+    if (::geteuid() != 0) PAWL_SKIP_WITHOUT("becoming another user needs root");
     fs::permissions(folder_.path(), fs::perms(0777));
   }
   void make_folder(uid_t owner, gid_t group, unsigned mode) const {
@@ -182,7 +183,7 @@ TEST_F(FileSharing, ALetterIsNotSentThroughALink) {
 class FileDefault : public testing::TestWithParam<uid_t> {};
 
 TEST_P(FileDefault, AUserWithoutAHomeIsToldHowToNameAStore) {
-  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  if (::geteuid() != 0) PAWL_SKIP_WITHOUT("becoming another user needs root");
   Child service(Child::Options{.user = GetParam(), .group = GetParam()});
   const std::string refused = service.say("open-default");
   EXPECT_NE(refused.find("PAWL_STORE=file:///"), std::string::npos) << refused;

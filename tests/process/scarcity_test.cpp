@@ -5,6 +5,7 @@
 
 #ifdef PAWL_WITH_REDIS
 #include "tests/support/redis_server.hpp"
+#include "tests/support/skip.hpp"
 #endif
 #ifdef PAWL_WITH_ZOOKEEPER
 #include "tests/support/zookeeper_server.hpp"
@@ -115,7 +116,7 @@ TEST_P(Scarcity, FewDescriptors) {
 }
 
 TEST_P(Scarcity, FewThreads) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody who has no other process";
+  if (::geteuid() != 0) PAWL_SKIP_WITHOUT("only root can become somebody who has no other process");
   ASSERT_EQ(::chown(folder_.path().c_str(), somebody, somebody), 0);
   bool well = false;
   for (int most = 2; !well && most < more_than_ever; ++most) {

@@ -99,6 +99,43 @@ TEST_F(RedisDead, AHolderWhoseRecordIsGoneKeepsNobodyOut) {
   EXPECT_TRUE(client_.mutex("job").try_acquire());
 }
 
+// C1: the short way of a claim must look for the tombstone, too.
+TEST_F(RedisDead, AClaimThatArrivesAfterItWasWithdrawnIsNotGranted) {
+  dead_.open(1);
+  dead_.withdraw_unsettled(1, 7, "mutex:job");
+  dead_.claim(1, 7, "mutex:job");
+  EXPECT_FALSE(dead_.redis().number({"EXISTS", "{pawl}:l:mutex:job"}));
+  dead_.claim(1, 8, "mutex:job");
+  EXPECT_TRUE(dead_.redis().number({"EXISTS", "{pawl}:l:mutex:job"})) << "another claim of the session is";
+}
+
+// L3: the short way of a claim takes a session for a living one as long as it has a record.
+TEST_F(RedisDead, AClaimOfASessionThatWasClosedIsNotGranted) {
+  dead_.open(2);
+  dead_.open(1);
+  dead_.close(1);
+  EXPECT_FALSE(dead_.redis().number({"EXISTS", key("s", 1)}));
+  dead_.claim(1, 7, "mutex:job");
+  EXPECT_FALSE(dead_.redis().number({"EXISTS", "{pawl}:l:mutex:job"}));
+}
+
+// C6: begin.lua compares the epoch, in front of every script.
+TEST_F(RedisDead, AScriptOfAnotherEpochChangesNothing) {
+  dead_.open(1);
+  dead_.claim(1, 1, "mutex:job");
+  dead_.redis().number({"HINCRBY", "{pawl}:meta", "epoch", "1"});
+  dead_.open(2);
+  dead_.claim(1, 2, "mutex:other");
+  dead_.withdraw(1, 1, "mutex:job");
+  dead_.close(1);
+  for (const std::string& made : {key("s", 2), std::string("{pawl}:l:mutex:other")}) {
+    EXPECT_FALSE(dead_.redis().number({"EXISTS", made})) << made;
+  }
+  for (const std::string& kept : {key("s", 1), key("c", 1), std::string("{pawl}:l:mutex:job")}) {
+    EXPECT_TRUE(dead_.redis().number({"EXISTS", kept})) << kept;
+  }
+}
+
 TEST_F(RedisDead, TenThousandLocksOfOneAreSweptBitByBitAndFreeAtOnce) {
   dead_.open(1);
   for (int i = 1; i <= 10'000; ++i) dead_.claim(1, i, "mutex:job" + std::to_string(i));

@@ -53,6 +53,10 @@ class ScriptUser {
   void withdraw(int session, int claim, const std::string& lock) {
     run(scripts().withdraw, {id(claim), id(session), lock, "0", "0"});
   }
+  /// The same for a claim that may still be under way: it must not be granted when it arrives.
+  void withdraw_unsettled(int session, int claim, const std::string& lock) {
+    run(scripts().withdraw, {id(claim), id(session), lock, "0", "1"});
+  }
   void close(int session) { run(scripts().close_session, {id(session)}); }
   /// Its time is over, since so many milliseconds after 1970: those that ended first are swept first.
   void let_end(int session, int since) {

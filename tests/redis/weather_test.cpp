@@ -1,5 +1,6 @@
 // What concerns Redis alone: restarts, lost scripts and connections, bad servers and bad URLs.
 
+#include "tests/redis/commands.hpp"
 #include "tests/redis/opening.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/threads.hpp"
@@ -246,6 +247,37 @@ TEST(Redis, AnEpochThatAnotherClientHasBegunIsKnownAtOnce) {
   const Token after = alice.mutex("job").acquire({.wait = 30s}).value().token();
   EXPECT_EQ(after.epoch(), epoch);
   EXPECT_GT(after, before);
+}
+
+// Scenario: the clock of the server that takes over is behind the epoch. D10: a new epoch that is not larger by one.
+TEST(Redis, ANewEpochIsLargerAlsoWhereTheServersClockIsBehind) {
+  RedisServer server;
+  const std::uint64_t future = (std::uint64_t{1} << 48) - 100;  // the last of them
+  { const Client makes_the_record(server.url()); }
+  server.cli({"HSET", "{pawl}:meta", "epoch", std::to_string(future), "run", "another"});
+  Client client(server.url());
+  EXPECT_EQ(client.mutex("job").acquire({.wait = 30s}).value().token().epoch(), future + 1);
+  EXPECT_EQ(client.raise_epoch().value(), future + 2);
+}
+
+// Their leases are so long that no waiter looks by itself. D6: a listening connection that is new, and nobody looks.
+TEST(Redis, WaitersLookWhenTheirClientListensAgain) {
+  RedisServer server;
+  const test::Commands commands(server);
+  Client alice(server.url("?lease=24h")), bob(server.url("?lease=24h"));
+  Hold hold = alice.mutex("job").acquire().value();
+  std::future<Result<Hold>> bobs =
+      std::async(std::launch::async, [&] { return bob.mutex("job").acquire({.wait = 10min}); });
+  ASSERT_TRUE(eventually([&] { return alice.inspect("job").value().waiters.size() == 1; }));
+  const auto channels = [&] { return words_of(server.cli({"PUBSUB", "CHANNELS", "{pawl}:mail:*"})).size(); };
+  const std::size_t before = channels();
+  commands.reset();
+  server.cli({"CLIENT", "KILL", "TYPE", "pubsub"});
+  const auto has_looked = [&] { return commands.counts()["zrank"] > 0; };  // for its place in the queue
+  EXPECT_TRUE(eventually(has_looked));
+  EXPECT_TRUE(eventually([&] { return channels() == before; }));
+  EXPECT_TRUE(hold.release());
+  EXPECT_TRUE(bobs.get());
 }
 
 // The data was rolled back under a server that runs on: its epoch is smaller than the one that the client knows.

@@ -83,6 +83,12 @@ std::size_t ScriptedFaults::count(Operation operation) const {
   return counts_[static_cast<std::size_t>(operation)];
 }
 
+std::size_t ScriptedFaults::count(store::Notice::What what) const {
+  std::lock_guard lock(mutex_);
+  const auto found = notices_.find(what);
+  return found == notices_.end() ? 0 : found->second;
+}
+
 Fault ScriptedFaults::next(Operation operation) {
   std::lock_guard lock(mutex_);
   ++counts_[static_cast<std::size_t>(operation)];
@@ -109,10 +115,14 @@ Fault ScriptedFaults::next(Operation operation) {
   return fault;
 }
 
-NoticeFault ScriptedFaults::next_notice(const store::Notice&) {
+NoticeFault ScriptedFaults::next_notice(const store::Notice& notice) {
   std::lock_guard lock(mutex_);
   NoticeFault fault;
-  if (cut_ || drop_notices_) fault.what = NoticeFault::What::drop;
+  if (cut_ || drop_notices_) {
+    fault.what = NoticeFault::What::drop;
+  } else {
+    ++notices_[notice.what];
+  }
   return fault;
 }
 

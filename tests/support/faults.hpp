@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -99,12 +100,15 @@ class ScriptedFaults final : public FaultPlan {
 
   /// How many requests of that sort there were, lost ones included.
   std::size_t count(Operation operation) const;
+  /// How many notices of that sort came; lost ones do not count.
+  std::size_t count(store::Notice::What what) const;
 
   Fault next(Operation operation) override;
   NoticeFault next_notice(const store::Notice& notice) override;
 
  private:
   mutable std::mutex mutex_;  // guards all below
+  std::map<store::Notice::What, std::size_t> notices_;
   bool cut_ = false;
   bool refuse_ = false;
   bool drop_replies_ = false;

@@ -10,9 +10,25 @@
 
 namespace pawl::scene {
 
-RealWorld::RealWorld(RealPlace place) : World(place.scheme), place_(std::move(place)) {}
+RealWorld::RealWorld(RealPlace place)
+    : World(place.scheme),
+      place_(std::move(place)),
+      there_before_(place_.census ? place_.census() : std::set<std::string>()) {}
 
-RealWorld::~RealWorld() { forget_clients(); }
+RealWorld::~RealWorld() {
+  // Their work is over: its outcome was waited for. One that hangs has made its test fail, and is left behind.
+  eventually([&] { return *threads_ == 0; }, 10s);
+  forget_clients();
+}
+
+void RealWorld::run_on_a_thread(std::function<void()> work) {
+  ++*threads_;
+  std::thread([work = std::move(work), threads = threads_]() mutable {
+    work();
+    work = nullptr;  // it may be the last to know its client
+    --*threads;
+  }).detach();
+}
 
 Time RealWorld::now() const { return base::read_boot_clock(); }
 
@@ -32,6 +48,21 @@ bool RealWorld::eventually(const std::function<bool()>& so, Duration within) {
 Runtime& RealWorld::new_home() {
   if (homes_.size() < most_homes) return *homes_.emplace_back(std::make_unique<base::RealRuntime>());
   return *homes_[next_home_++ % most_homes];
+}
+
+bool RealWorld::restart() {
+  if (!place_.restart) return false;
+  place_.restart();
+  return true;
+}
+
+std::string RealWorld::leftovers() {
+  std::string text;
+  if (!place_.census) return text;
+  for (const std::string& record : place_.census()) {
+    if (!there_before_.contains(record)) text += "left at the store: " + record + "\n";
+  }
+  return text;
 }
 
 std::shared_ptr<store::Store> RealWorld::open_store(Runtime& home) {

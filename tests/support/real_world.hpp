@@ -1,9 +1,13 @@
 #pragma once
 
 #include "base/real_runtime.hpp"
+#include "tests/support/census.hpp"
 #include "tests/support/world.hpp"
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,9 +17,15 @@ namespace pawl::scene {
 struct RealPlace {
   std::string url;
   std::string scheme;
-  Duration lease;                    ///< one that a test can afford to wait for
-  Duration timeout;                  ///< for one answer of the store
-  std::shared_ptr<void> keeps = {};  ///< lives as long as the world: a folder, a server
+  Duration lease;                      ///< one that a test can afford to wait for
+  Duration timeout;                    ///< for one answer of the store
+  std::shared_ptr<void> keeps = {};    ///< lives as long as the world: a folder, a server
+  test::Census census = {};            ///< what the server has; empty: nobody can tell
+  std::function<void()> restart = {};  ///< kills the server and starts it again; empty: there is none
+  /// The store's own connection keeps sessions alive as long as it is there: not to renew does not end them.
+  bool keeps_sessions = false;
+  /// Claims wait and let go by the blocking form, on threads of their own.
+  bool blocking = false;
 };
 
 /// A store opened by URL through the registry, on real time and real threads. The clients share a few runtimes: so they
@@ -33,6 +43,11 @@ class RealWorld final : public World {
   Duration lease() const override { return place_.lease; }
   Duration timeout() const override { return place_.timeout; }
   Duration hang() const override { return 240s; }
+  bool blocking() const override { return place_.blocking; }
+  bool keeps_sessions() const override { return place_.keeps_sessions; }
+  bool restart() override;
+  std::string leftovers() override;
+  void run_on_a_thread(std::function<void()> work) override;
 
  private:
   static constexpr std::size_t most_homes = 4;
@@ -41,7 +56,9 @@ class RealWorld final : public World {
   std::shared_ptr<store::Store> open_store(Runtime& home) override;
 
   const RealPlace place_;
+  const std::set<std::string> there_before_;
   std::vector<std::unique_ptr<base::RealRuntime>> homes_;
+  const std::shared_ptr<std::atomic<std::size_t>> threads_ = std::make_shared<std::atomic<std::size_t>>(0);
   std::size_t next_home_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "tests/support/faulty_store.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,8 @@ class Actor {
   Metrics metrics() const { return core_->context().telemetry.snapshot(); }
   /// How many requests of that sort it has sent.
   std::size_t sent(Operation operation) const { return faults_->count(operation); }
+  /// How many notices of that sort it was sent and has heard.
+  std::size_t heard(store::Notice::What what) const { return faults_->count(what); }
   /// Throws pawl::Exception.
   std::shared_ptr<lock::LockCore> mutex(std::string_view name, LockOptions options = {}) const {
     return lock(Kind::mutex, name, options);
@@ -80,6 +83,12 @@ class Started {
     const std::lock_guard lock(state->mutex);
     state->result.emplace(std::move(result));
   }
+  /// The same for work that blocks, on a thread of its own.
+  static void keep_blocking(const std::function<T()>& work, const std::shared_ptr<State>& state) {
+    T result = work();
+    const std::lock_guard lock(state->mutex);
+    state->result.emplace(std::move(result));
+  }
 
  private:
   World* world_;
@@ -88,11 +97,18 @@ class Started {
 
 using StartedHold = Started<Result<Hold>>;
 
+/// Whoever waits for it waits for all that was started before to have begun.
+awaitable<bool> nothing();
+
 StartedHold start_acquire(const Actor& actor, std::string_view name, AcquireOptions options = {},
                           std::stop_token stop = {});
 /// The same with options of the lock.
 StartedHold start_acquire(const Actor& actor, const std::shared_ptr<lock::LockCore>& mutex, AcquireOptions options = {},
                           std::stop_token stop = {}, const lock::Wanted& wanted = {});
+/// By the coroutine form in every world: those that are started one after the other queue up in that order. Of threads, none
+/// can tell which of them comes first.
+StartedHold start_acquire_in_order(const Actor& actor, const std::shared_ptr<lock::LockCore>& mutex,
+                                   AcquireOptions options = {}, const lock::Wanted& wanted = {});
 Result<Hold> acquire(const Actor& actor, std::string_view name, AcquireOptions options = {}, std::stop_token stop = {});
 Result<Hold> try_acquire(const Actor& actor, std::string_view name, AcquireOptions options = {});
 /// Throws pawl::Exception when it is not granted.
@@ -100,7 +116,10 @@ Hold must_acquire(const Actor& actor, std::string_view name, AcquireOptions opti
 
 /// Lets go, and waits for the store's word.
 Result<void> release(const Actor& actor, Hold& hold);
+/// What was started before has begun.
 Started<Result<void>> start_release(const Actor& actor, Hold& hold);
+/// As start_acquire_in_order(): what is started later comes later.
+Started<Result<void>> start_release_in_order(const Actor& actor, Hold& hold);
 
 Result<void> check(const Actor& actor, const Sequencer& sequencer);
 Result<void> downgrade(const Actor& actor, Hold& hold);

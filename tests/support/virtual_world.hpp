@@ -24,12 +24,12 @@ class VirtualWorld final : public World {
   Duration lease() const override { return 30s; }
   Duration timeout() const override { return 5s; }
   Duration hang() const override { return 1h; }
+  std::string leftovers() override;
 
  private:
   Runtime& new_home() override { return world_.add_process(); }
   Runtime& network_of(Runtime&) override { return network_; }
   std::shared_ptr<store::Store> open_store(Runtime& home) override;
-  std::string leftovers() override;
 
   base::SimWorld world_;
   base::SimProcess& network_;

@@ -34,6 +34,14 @@ class World {
   bool eventually(const std::function<bool()>& so) { return eventually(so, hang()); }
   /// The same for a question that asks the store: that is work by itself, so time goes on between two questions.
   bool ask_until(const std::function<bool()>& so);
+  /// Claims wait and let go by the blocking form of the face, on threads of their own.
+  virtual bool blocking() const { return false; }
+  /// The store's own connection keeps sessions alive as long as it is there: not to renew does not end them.
+  virtual bool keeps_sessions() const { return false; }
+  /// Runs it on a thread of its own, which the world waits for at its end.
+  virtual void run_on_a_thread(std::function<void()> work) { work(); }
+  /// Kills the store's server and starts it again. False: there is none.
+  virtual bool restart() { return false; }
   /// Exact bounds on time make sense only here.
   virtual bool virtual_time() const = 0;
 
@@ -58,6 +66,9 @@ class World {
   /// Waits until that many claims wait at the store.
   bool queued(std::string_view name, std::size_t waiters, Kind kind = Kind::mutex);
 
+  /// What the store's server has that it did not have at the beginning, but for what it declares (tests/support/census);
+  /// one line for each record. Empty: nothing, or nobody can tell.
+  virtual std::string leftovers() { return {}; }
   /// The end of the play: all faults off, all clients closed. What is still at the store then; empty: nothing.
   std::string left_behind();
 
@@ -66,14 +77,13 @@ class World {
   virtual Runtime& new_home() = 0;
   virtual Runtime& network_of(Runtime& home) { return home; }
   virtual std::shared_ptr<store::Store> open_store(Runtime& home) = 0;
-  /// What a store can tell of what it keeps beside locks; empty: nothing is left.
-  virtual std::string leftovers() { return {}; }
   /// Before the runtimes end.
   void forget_clients();
 
  private:
   const Actor& bystander();
   void close_all();
+  void pass_by();
 
   const std::string scheme_;
   std::vector<Actor> clients_;
@@ -91,6 +101,14 @@ template <class T>
 Started<T> start(const Actor& actor, awaitable<T> work) {
   auto state = std::make_shared<typename Started<T>::State>();
   base::spawn(actor.runtime(), Started<T>::keep(std::move(work), state));
+  return Started<T>(actor.world(), std::move(state));
+}
+
+/// On a thread of its own, for what blocks; with real threads only.
+template <class T>
+Started<T> start_blocking(const Actor& actor, std::function<T()> work) {
+  auto state = std::make_shared<typename Started<T>::State>();
+  actor.world().run_on_a_thread([work = std::move(work), state] { Started<T>::keep_blocking(work, state); });
   return Started<T>(actor.world(), std::move(state));
 }
 

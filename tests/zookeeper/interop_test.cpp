@@ -3,6 +3,7 @@
 #include "tests/interop/counter.hpp"
 #include "tests/interop/neighbour.hpp"
 #include "tests/interop/zookeeper_peer.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/support/threads.hpp"
 #include "tests/support/zookeeper_server.hpp"
 
@@ -201,7 +202,7 @@ class InteropTest : public testing::TestWithParam<const Library*> {
   void SetUp() override {
     ZooKeeperServer& server = ZooKeeperServer::shared();
     test::Peer* peer = library_.neighbour().peer(server.port());
-    if (peer == nullptr) GTEST_SKIP() << library_.neighbour().not_tested(library_.name);
+    if (peer == nullptr) PAWL_SKIP_WITHOUT(library_.neighbour().not_tested(library_.name));
     peer_.emplace(*peer);
     url_ = server.url("/?scheme=sequential&names=raw" + std::string(library_.query));
   }

@@ -1,6 +1,7 @@
 // What a URL of ZooKeeper says, as far as it can be seen from outside: in refusals, and in what a server is told first.
 
 #include "store/zookeeper/zookeeper_store.hpp"
+#include "tests/support/skip.hpp"
 
 #include "tests/support/socket.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -138,7 +139,7 @@ TEST_F(ZooKeeperUrl, AnIpv6AddressIsOne) {
   try {
     ear = std::make_unique<Ear>(test::listen_on_tcp_v6());
   } catch (const std::system_error&) {
-    GTEST_SKIP() << "no IPv6 here";
+    PAWL_SKIP_WITHOUT("no IPv6 here");
   }
   EXPECT_THAT(first_words(*ear, "zookeeper://" + ear->place("[::1]")), ElementsAre("getData /pawl/epoch"));
 }
