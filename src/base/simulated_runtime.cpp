@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 
 #include <stdexcept>
+#include <utility>
 
 namespace pawl::base {
 
@@ -12,7 +13,7 @@ struct SimProcess::Alarm final : Timers::Node {
 
   void fire() override {
     SimProcess& owner = process;
-    owner.notify(std::move(call));
+    owner.send(std::move(call));
     owner.alarms_.erase(id);  // the end of this object
   }
 
@@ -22,11 +23,14 @@ struct SimProcess::Alarm final : Timers::Node {
   Timers::Key key{};
 };
 
-SimProcess::SimProcess(SimWorld& world, std::int64_t drift_ppm) : world_(world), drift_ppm_(drift_ppm) {}
+SimProcess::SimProcess(SimWorld& world, std::int64_t drift_ppm, std::uint64_t seed)
+    : world_(world), drift_ppm_(drift_ppm), chance_(seed) {}
 
 SimProcess::~SimProcess() {
   crashed_ = true;
   pending_.drop_all();
+  callbacks_.calls.clear();
+  observers_.calls.clear();
 }
 
 Time SimProcess::now() const { return local(world_.now()); }
@@ -52,9 +56,30 @@ std::uint64_t SimProcess::unix_milliseconds() const {
   return year_2020 + static_cast<std::uint64_t>(now().time_since_epoch() / std::chrono::milliseconds(1));
 }
 
-std::uint64_t SimProcess::random() { return world_.random(); }
-
 void SimProcess::send(std::function<void()> work) { asio::post(io_, std::move(work)); }
+
+void SimProcess::enqueue(Lane& lane, std::function<void()> call) {
+  lane.calls.push_back(std::move(call));
+  if (std::exchange(lane.busy, true)) return;
+  send([this, &lane] { run_next(lane); });
+}
+
+void SimProcess::run_next(Lane& lane) {
+  const std::function<void()> call = std::move(lane.calls.front());
+  lane.calls.pop_front();
+  taken_ = {};
+  call();
+  const auto next = [this, &lane] {
+    lane.busy = !lane.calls.empty();
+    if (lane.busy) run_next(lane);
+  };
+  if (taken_ > Duration::zero()) {
+    set_alarm(after(now(), taken_), next);
+  } else {
+    lane.busy = !lane.calls.empty();
+    if (lane.busy) send([this, &lane] { run_next(lane); });
+  }
+}
 
 awaitable<void> SimProcess::offload(std::string, std::function<void()> work) {
   work();
@@ -95,7 +120,9 @@ SimWorld::~SimWorld() {
 }
 
 SimProcess& SimWorld::add_process(std::int64_t drift_ppm) {
-  return *processes_.emplace_back(std::make_unique<SimProcess>(*this, drift_ppm));
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // streams that have nothing in common
+  const std::uint64_t seed = seed_ ^ (golden * (processes_.size() + 1));
+  return *processes_.emplace_back(std::make_unique<SimProcess>(*this, drift_ppm, seed));
 }
 
 bool SimWorld::step() {

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,24 +16,24 @@ namespace pawl::base {
 
 class SimWorld;
 
-/// One simulated process: its own queue, and a clock that may run faster or slower than the world's. It can be paused (it runs nothing, all clocks go on, as
-/// with SIGSTOP) or crash (it never runs again).
+/// One simulated process: its own queue, random numbers of its own, and a clock that may run faster or slower than the
+/// world's. It can be paused (it runs nothing, all clocks go on, as with SIGSTOP) or crash (it never runs again).
 class SimProcess final : public Runtime {
  public:
-  explicit SimProcess(SimWorld& world, std::int64_t drift_ppm = 0);
+  SimProcess(SimWorld& world, std::int64_t drift_ppm, std::uint64_t seed);
   ~SimProcess() override;
 
   Time now() const override;
   std::uint64_t unix_milliseconds() const override;
-  std::uint64_t random() override;
+  std::uint64_t random() override { return chance_(); }
   asio::any_io_executor executor() override { return io_.get_executor(); }
   void send(std::function<void()> work) override;
   bool may_block() const override { return false; }
   bool run_here(const std::function<void()>&, Afterwards) override { return false; }
   bool wait_here(const std::function<bool(const Done&)>&) override { return false; }
   awaitable<void> offload(std::string lane, std::function<void()> work) override;
-  void notify(std::function<void()> call) override { send(std::move(call)); }
-  void observe(std::function<void()> call) override { send(std::move(call)); }
+  void notify(std::function<void()> call) override { enqueue(callbacks_, std::move(call)); }
+  void observe(std::function<void()> call) override { enqueue(observers_, std::move(call)); }
   AlarmId set_alarm(Time at, std::function<void()> call) override;
   void cancel_alarm(AlarmId id) override;
   bool inert() const override { return crashed_; }
@@ -42,12 +43,21 @@ class SimProcess final : public Runtime {
   void resume() { paused_ = false; }
   bool paused() const { return paused_; }
   void crash() { crashed_ = true; }
+  /// In a call that notify() or observe() runs: the call takes this long. Those behind it wait.
+  void take_time(Duration duration) { taken_ = duration; }
   /// When it is that time by this process's clock.
   Time in_world_time(Time local) const;
 
  private:
   friend class SimWorld;
   struct Alarm;
+  /// A thread that runs calls one at a time.
+  struct Lane {
+    std::deque<std::function<void()>> calls = {};
+    bool busy = false;
+  };
+  void enqueue(Lane& lane, std::function<void()> call);
+  void run_next(Lane& lane);
   void run_to_end(awaitable<void> task) override;
   bool runs() const { return !paused_ && !crashed_; }
   bool run_one();
@@ -58,6 +68,10 @@ class SimProcess final : public Runtime {
   const std::int64_t drift_ppm_;  // by how many millionths its clock is too fast
   bool paused_ = false;
   bool crashed_ = false;
+  std::mt19937_64 chance_;
+  Lane callbacks_;
+  Lane observers_;
+  Duration taken_{};  // by the call that runs
   std::map<AlarmId, std::unique_ptr<Alarm>> alarms_;
   AlarmId last_alarm_ = 0;
   asio::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};
@@ -67,7 +81,7 @@ class SimProcess final : public Runtime {
 /// run. Time moves only when nobody has anything to do.
 class SimWorld {
  public:
-  explicit SimWorld(std::uint64_t seed) : chance_(seed) {}
+  explicit SimWorld(std::uint64_t seed) : seed_(seed), chance_(seed) {}
   /// Everything that is still waiting is dropped; nothing runs any more.
   ~SimWorld();
 
@@ -93,7 +107,8 @@ class SimWorld {
   SimProcess* next_timer(Time& at);
 
   Time now_ = began;
-  std::mt19937_64 chance_;
+  const std::uint64_t seed_;
+  std::mt19937_64 chance_;  // who runs next
   std::uint64_t steps_ = 0;
   std::vector<std::unique_ptr<SimProcess>> processes_;
 };

@@ -1,5 +1,6 @@
 #include "base/telemetry.hpp"
 
+#include "base/planted.hpp"
 #include "base/wakeup.hpp"
 
 #include <boost/asio/post.hpp>
@@ -63,14 +64,16 @@ void Telemetry::report(Event event) {
     return;
   }
   ++observed_->waiting;
-  runtime_.observe([observed = observed_, event = std::move(event)] { observed->tell(event); });
+  auto tell = [observed = observed_, event = std::move(event)] { observed->tell(event); };
+  if (planted(Bug::observers_share_thread)) return runtime_.notify(std::move(tell));
+  runtime_.observe(std::move(tell));
 }
 
 awaitable<bool> Telemetry::finish(Time until) {
   if (!observed_) co_return true;
   const auto told = std::make_shared<Wakeup>(runtime_);
   runtime_.observe([observed = observed_, told, executor = runtime_.executor()] {
-    observed->finished = true;  // here, behind every event that was reported before
+    observed->finished = !planted(Bug::events_after_close);  // here, behind every event that was reported before
     asio::post(executor, [told] { told->notify(); });
   });
   const Woke why = co_await told->wait(until);

@@ -183,6 +183,7 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   claim.value = wish_.value;
   if (wish_.spin && spin_until_ == Time{}) spin_until_ = base::after(runtime_.now(), longest_spin);
   claim.may_queue = wish_.may_queue && runtime_.now() >= spin_until_;
+  if (planted(Bug::tries_only)) wish_.may_queue = claim.may_queue = false;
   claim.label = wish_.label;
   session_ = std::move(session);
   claim_ = std::move(claim);
@@ -311,6 +312,7 @@ awaitable<void> RemoteClaim::look() {
   // A store that has lost its last writes takes it for a waiter again, or has granted it anew: others may have held it since.
   const bool granted_anew = standing->token != Token() && standing->token != token_;
   taken_away_ = standing->place != store::Standing::Place::held || granted_anew;
+  if (planted(Bug::taken_away_is_kept)) taken_away_ = false;
   if (listener_ == nullptr || taken_away_) co_return;
   if (standing->contended) listener_->claim_contended();
   if (listener_ != nullptr && standing->release_requested) listener_->claim_release_requested();
@@ -418,6 +420,7 @@ Duration RemoteClaim::spin_once() {
 }
 
 void RemoteClaim::back_off() {
+  if (planted(Bug::no_backoff)) return;
   backoff_ = std::min(std::max<Duration>(backoff_ * 2, std::chrono::milliseconds(10)), attempt_time());
 }
 

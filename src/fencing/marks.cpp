@@ -2,6 +2,7 @@
 
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
+#include "base/planted.hpp"
 #include "fencing/text.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +12,9 @@
 #include <utility>
 
 namespace pawl::fencing {
+
+using base::Bug;
+using base::planted;
 
 namespace {
 
@@ -94,6 +98,7 @@ Result<void> Marks::check_store(const Sequencer& sequencer, FenceOptions options
 
 Token Marks::mark_for(const Sequencer& sequencer) const {
   if (kind_ != Kind::permits) return exclusive_;
+  if (planted(Bug::fence_mixes_slots)) return newest();
   const auto at = slots_.find(*sequencer.slot);
   return at == slots_.end() ? Token{} : at->second;
 }
@@ -105,8 +110,10 @@ Result<void> Marks::check(const Sequencer& sequencer, FenceOptions options) cons
     return {Errc::overtaken, fmt::format("token {} of {} is overtaken: {} with {} has been here",
                                          sequencer.token.to_string(), lock(), whom, by.to_string())};
   };
+  if (planted(Bug::fence_admits_overtaken)) return {};
   if (const Token mark = mark_for(sequencer); sequencer.token < mark) return overtaken(mark, "a later holder");
   const bool writer = kind_ == Kind::rw && sequencer.mode == Mode::exclusive;
+  if (planted(Bug::fence_admits_equal) && sequencer.token == shared_) return {};
   if (writer && sequencer.token <= shared_) return overtaken(shared_, "a reader");
   return {};
 }

@@ -309,9 +309,9 @@ bool LocalLock::may_pass() const {
 
 bool LocalLock::within_bounds() const {
   if (!validity_->valid()) return false;
-  if (bounds_.passes == 0 || release_requested_) return false;
+  if (bounds_.passes == 0 || (release_requested_ && !planted(Bug::asked_back_is_passed))) return false;
   if (subs_ > most_subs) return false;
-  if (contended_since_ == Time::max()) return true;
+  if (contended_since_ == Time::max() || planted(Bug::unbounded_passes)) return true;
   return passes_ < bounds_.passes && runtime_.now() - contended_since_ < bounds_.time;
 }
 
@@ -348,6 +348,10 @@ void LocalLock::claim_lost() {
 }
 
 void LocalLock::close() {
+  if (planted(Bug::close_keeps_waiters)) {
+    for (const auto& hold : current_) hold->lose("the client was closed");
+    return;
+  }
   if (std::exchange(closed_, true)) return;
   const std::deque<Place> waiters = std::exchange(queue_, {});
   for (const Place& waiter : waiters) waiter->refuse(Error{Errc::closed, "the client was closed"});
@@ -369,8 +373,10 @@ awaitable<Result<void>> LocalLock::downgrade(std::shared_ptr<LocalHold> hold) {
   if (!ours || hold->remaining() <= Duration::zero()) co_return Error{Errc::lost, "the hold was lost before"};
   const auto remote = remote_;
   if (remote->terms().mode == Mode::shared) co_return Result<void>();
+  if (planted(Bug::downgrade_says_lost)) co_return Error{Errc::lost, "so it is said"};
   downgrading_ = true;
-  hold->share();  // from here on others may read, also if it fails: an earlier attempt may arrive late
+  if (!planted(Bug::downgrade_unseen))
+    hold->share();  // from here on others may read, also if it fails: an earlier attempt may arrive late
   const Deadline deadline = Deadline::in(runtime_.now(), context_->patience());
   Result<void> done = co_await remote->downgrade(deadline);
   if (done && remote_ == remote) let_in_beside();

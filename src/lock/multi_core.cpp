@@ -1,8 +1,9 @@
 #include "lock/multi_core.hpp"
 
 #include "base/duration.hpp"
-#include "base/escaped.hpp"
+#include "base/on_stop.hpp"
 #include "base/planted.hpp"
+#include "base/wakeup.hpp"
 #include "lock/hold_core.hpp"
 
 #include <algorithm>
@@ -51,6 +52,56 @@ Result<std::vector<std::size_t>> make_order(const MultiPlan& plan) {
   const std::string name = plan.parts[*twice].lock->named()->key().name.quoted();
   return Error{Errc::invalid_argument, name + " is named twice: it would wait for itself"};
 }
+
+/// A store that comes back empty has another id, and so another place in the order: one who waits in the old order and
+/// one who began in the new one would wait for each other. This one stops whoever waits in an order that has become old.
+class OrderWatch : public std::enable_shared_from_this<OrderWatch> {
+ public:
+  OrderWatch(std::shared_ptr<const MultiPlan> plan, std::vector<std::size_t> order)
+      : plan_(std::move(plan)), order_(std::move(order)), wakeup_(runtime_of(*plan_)) {}
+
+  /// Nothing to do where all locks are of one store.
+  static bool needed(const MultiPlan& plan) {
+    const auto store = [](const MultiPlan::Part& part) { return part.lock->client().store_id(); };
+    return std::any_of(plan.parts.begin(), plan.parts.end(),
+                       [&](const MultiPlan::Part& part) { return store(part) != store(plan.parts.front()); });
+  }
+  /// Passes on what stops the user's wait, too.
+  std::stop_token begin(const std::stop_token& users) {
+    const auto self = shared_from_this();
+    relay_.emplace(runtime_of(*plan_), users, [self] { self->stop_.request_stop(); });
+    base::spawn(runtime_of(*plan_), watch(self));
+    return stop_.get_token();
+  }
+  /// True: it was this one that stopped.
+  bool end() {
+    relay_.reset();
+    over_ = true;
+    wakeup_.notify();
+    return moved_;
+  }
+
+ private:
+  static constexpr Duration look_every = std::chrono::seconds(1);
+
+  static awaitable<void> watch(std::shared_ptr<OrderWatch> self) {
+    Runtime& runtime = runtime_of(*self->plan_);
+    while (!self->over_ && !self->moved_) {
+      co_await self->wakeup_.wait(base::after(runtime.now(), look_every));
+      const Result<std::vector<std::size_t>> now = make_order(*self->plan_);
+      self->moved_ = !self->over_ && (!now || *now != self->order_);
+    }
+    if (self->moved_) self->stop_.request_stop();
+  }
+
+  const std::shared_ptr<const MultiPlan> plan_;
+  const std::vector<std::size_t> order_;
+  base::Wakeup wakeup_;
+  std::stop_source stop_;
+  std::optional<base::OnStop> relay_;
+  bool over_ = false;
+  bool moved_ = false;
+};
 
 /// For what comes before the first lock.
 Deadline until(const Wish& wish) { return wish.until ? Deadline{*wish.until} : Deadline::never(); }
@@ -109,10 +160,10 @@ bool all_valid(const std::vector<Hold>& holds) {
 
 /// One round. Nothing: all of them are in `holds`.
 awaitable<Result<void>> take_all(std::shared_ptr<const Wish> wish, const std::vector<std::size_t>& order,
-                                 std::vector<Hold>& holds) {
+                                 std::stop_token stop, std::vector<Hold>& holds) {
   for (const std::size_t index : order) {
     const MultiPlan::Part& part = wish->plan->parts[index];
-    Result<Hold> hold = co_await part.lock->acquire(options_of(*wish), wish->stop, part.wanted);
+    Result<Hold> hold = co_await part.lock->acquire(options_of(*wish), stop, part.wanted);
     if (!hold) co_return hold.error();
     holds[index] = std::move(*hold);
   }
@@ -136,23 +187,31 @@ awaitable<Result<MultiHold>> acquire_all(std::shared_ptr<const Wish> wish) {
   if (auto sound = wish->plan->check(); !sound) co_return sound.error();
   Result<void> connected = co_await connect_all(wish);
   if (!connected) co_return connected.error();
-  const Result<std::vector<std::size_t>> order = make_order(*wish->plan);
-  if (!order) co_return order.error();
   for (;;) {
+    const Result<std::vector<std::size_t>> order = make_order(*wish->plan);
+    if (!order) co_return order.error();
+    const bool several_stores = OrderWatch::needed(*wish->plan) && !planted(Bug::multi_keeps_order);
+    const auto watch = several_stores ? std::make_shared<OrderWatch>(wish->plan, *order) : nullptr;
+    const std::stop_token stop = watch ? watch->begin(wish->stop) : wish->stop;
     std::vector<Hold> holds(wish->plan->parts.size());
-    Result<void> taken = co_await take_all(wish, *order, holds);
+    Result<void> taken = co_await take_all(wish, *order, stop, holds);
+    const bool moved = watch && watch->end();
+    if (planted(Bug::multi_in_part)) holds.pop_back();
     if (taken && all_valid(holds)) co_return Access::make<MultiHold>(std::make_shared<MultiHoldCore>(std::move(holds)));
     if (planted(Bug::multi_keeps_half)) never_let_go(std::exchange(holds, {}));
     std::vector<std::shared_ptr<HoldCore>> had = cores_of(holds);
-    if (!taken) {
+    const bool again = moved && taken.code() == Errc::cancelled && !wish->stop.stop_requested();
+    if (!taken && !again) {
       begin_release(had);  // the rest goes on in the background, as with one lock
       co_return told(taken.error(), *wish);
     }
     [[maybe_unused]] Result<void> released = co_await release_all(std::move(had));
-    // One was lost while we waited for the others: once more.
+    // One was lost while we waited for the others, or the order is another one now: once more.
     const bool over =
         wish->options.wait == Duration::zero() || (wish->until && runtime_of(*wish->plan).now() >= *wish->until);
-    if (over) co_return Error{Errc::timed_out, "one of the locks was lost while the others were waited for"};
+    if (over)
+      co_return Error{Errc::timed_out,
+                      "one of the locks was lost, or its store came back empty, while the others were waited for"};
   }
 }
 
@@ -179,6 +238,7 @@ awaitable<Result<MultiHold>> MultiPlan::acquire(std::shared_ptr<const MultiPlan>
 MultiHoldCore::MultiHoldCore(std::vector<Hold> holds)
     : holds_(std::move(holds)), signals_(std::make_shared<Signals>()) {
   for (const Hold& hold : holds_) {
+    if (planted(Bug::multi_loss_untold) && &hold != &holds_.front()) break;
     signals_->relays.emplace_back(hold.lost(), Relay{signals_->lost});
     signals_->relays.emplace_back(hold.release_requested(), Relay{signals_->release_requested});
   }

@@ -1,5 +1,6 @@
 #include <pawl/multi_lock.hpp>
 
+#include "base/planted.hpp"
 #include "lock/hold_core.hpp"
 #include "lock/multi_core.hpp"
 
@@ -94,7 +95,10 @@ Duration MultiHold::remaining() const noexcept {
   return least;
 }
 
-bool MultiHold::valid() const noexcept { return remaining() > Duration::zero(); }
+bool MultiHold::valid() const noexcept {
+  if (base::planted(base::Bug::multi_any_valid)) return size() != 0 && core_->holds().front().valid();
+  return remaining() > Duration::zero();
+}
 
 Result<void> MultiHold::release() {
   if (size() == 0) return Error{Errc::not_owner, "this hold is empty: it was moved away, or never granted"};

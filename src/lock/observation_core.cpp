@@ -33,6 +33,7 @@ void ObservationCore::tell(std::optional<Leader> change) {
 }
 
 void ObservationCore::absorb(const store::Succession& succession) {
+  if (planted(Bug::observer_mute)) return;
   const auto& reigns = succession.reigns;
   if (!reigns.empty() && !planted(Bug::observer_repeats)) last_ = reigns.back().leader.token;
   if (!std::exchange(begun_, true)) {  // how it is now; what was before is not our concern
@@ -44,7 +45,8 @@ void ObservationCore::absorb(const store::Succession& succession) {
     if (reign.after_nobody && !vacant_) tell(std::nullopt);
     tell(reign.leader);
   }
-  if (succession.vacant && !vacant_) tell(std::nullopt);
+  const bool again = vacant_ && !planted(Bug::observer_nobody_again);
+  if (succession.vacant && !again && !planted(Bug::observer_misses_vacancy)) tell(std::nullopt);
 }
 
 std::optional<std::optional<Leader>> ObservationCore::pop() {
@@ -78,7 +80,7 @@ awaitable<Result<std::optional<Leader>>> ObservationCore::next(std::shared_ptr<O
     if (wait && *wait > Duration::zero()) answer = answer.sooner(deadline.at);
     store::Scheme& scheme = *self->lock_->agreed().scheme;
     Result<store::Succession> seen = co_await store::answered(scheme.succession(key, self->last_, answer));
-    if (!seen && !store::may_pass(seen.code())) co_return seen.error();
+    if (!seen && (!store::may_pass(seen.code()) || planted(Bug::observer_impatient))) co_return seen.error();
     Duration pause = backoff;
     if (seen) {
       backoff = std::chrono::milliseconds(10);

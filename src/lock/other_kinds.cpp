@@ -1,6 +1,7 @@
 #include "lock/other_kinds.hpp"
 
 #include "lock/settings.hpp"
+#include "store/answered.hpp"
 
 #include <algorithm>
 #include <set>
@@ -33,7 +34,7 @@ base::awaitable<Result<std::vector<LockView>>> other_kinds(base::Runtime& runtim
     if (other == key.kind || !check_kind(other, scheme.capabilities())) continue;
     const store::LockKey asked{other, key.name};
     const base::Deadline deadline = base::Deadline::in(runtime.now(), patience);
-    Result<LockView> view = co_await scheme.inspect(asked, deadline);
+    Result<LockView> view = co_await store::answered(scheme.inspect(asked, deadline));
     if (!view) co_return view.error();
     const auto harmless = [&](const ClaimView& claim) {
       return scheme.waits_for(key.kind, other, claim.mode) || !known.insert(claim.claim).second;

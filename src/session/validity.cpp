@@ -17,7 +17,7 @@ bool Validity::confirm(Time sent) {
     if (before == gone) return false;
     const std::int64_t now = runtime_.now().time_since_epoch().count();
     const std::int64_t limit = before == unconfirmed ? next : before;
-    if (now >= limit) {
+    if (now >= limit && !planted(Bug::late_confirmation)) {
       end();
       return false;
     }
@@ -25,7 +25,7 @@ bool Validity::confirm(Time sent) {
   } while (!deadline_.compare_exchange_weak(before, next));
   if (before == unconfirmed) {
     set_alarm(jeopardy_at());
-  } else if (jeopardy_told_.exchange(false)) {
+  } else if (planted(Bug::jeopardy_stays) ? jeopardy_told_.load() : jeopardy_told_.exchange(false)) {
     tell(&Watcher::validity_safe);
   }
   return true;

@@ -17,7 +17,7 @@ bool exclude(Kind kind, const Claimed& one, const Claimed& other) {
   });
 }
 
-Ledger::Complaint Ledger::granted(const Held& held, const lock::Wanted& wanted, base::Time now) {
+Complaint Ledger::granted(const Held& held, const lock::Wanted& wanted, base::Time now) {
   Complaint complaint = check_permits(held, wanted);
   if (!complaint && !held.doubtful) complaint = check_token(held);
   if (!complaint && !held.doubtful) complaint = check_ghosts(held, now);
@@ -27,17 +27,17 @@ Ledger::Complaint Ledger::granted(const Held& held, const lock::Wanted& wanted, 
   return complaint;
 }
 
-Ledger::Complaint Ledger::check_permits(const Held& held, const lock::Wanted& wanted) const {
+Complaint Ledger::check_permits(const Held& held, const lock::Wanted& wanted) const {
   std::vector<std::uint32_t> slots = held.slots;
   std::sort(slots.begin(), slots.end());
   const bool distinct = std::adjacent_find(slots.begin(), slots.end()) == slots.end();
   const bool exist = slots.empty() || slots.back() < lock_.permits;
   if (slots.size() == wanted.permits.wanted && distinct && exist) return {};
-  return fmt::format("{} gave {} permits of {} where {} were asked for", lock_.title(), fmt::join(slots, ","),
-                     lock_.permits, wanted.permits.wanted);
+  return Violation{Oracle::wrong_permits, fmt::format("{} gave permits {} of {} where {} were asked for", lock_.title(),
+                                                      fmt::join(slots, ","), lock_.permits, wanted.permits.wanted)};
 }
 
-Ledger::Complaint Ledger::check_token(const Held& held) const {
+Complaint Ledger::check_token(const Held& held) const {
   Token before = exclusive_.token;
   if (held.mode() == Mode::exclusive) before = std::max(before, shared_.token);
   if (lock_.kind == Kind::permits) {
@@ -48,25 +48,25 @@ Ledger::Complaint Ledger::check_token(const Held& held) const {
     }
   }
   if (held.token > before) return {};
-  return fmt::format("token of {} did not grow: {} after {}", lock_.title(), held.token.to_string(),
-                     before.to_string());
+  return Violation{Oracle::token_did_not_grow, fmt::format("token of {} did not grow: {} after {}", lock_.title(),
+                                                           held.token.to_string(), before.to_string())};
 }
 
-Ledger::Complaint Ledger::check_ghosts(const Held& held, base::Time now) {
+Complaint Ledger::check_ghosts(const Held& held, base::Time now) {
   std::erase_if(ghosts_, [&](const Ghost& ghost) { return ghost.until <= now; });
   const auto ghost = std::find_if(ghosts_.begin(), ghosts_.end(), [&](const Ghost& one) {
     return exclude(lock_.kind, {one.mode, one.slots}, {held.mode(), held.slots});
   });
   if (ghost == ghosts_.end()) return {};
-  return fmt::format("{} was granted {} ms too early after its holder failed", lock_.title(),
-                     (ghost->until - now) / 1ms);
+  return Violation{Oracle::granted_too_early, fmt::format("{} was granted {} ms too early after its holder failed",
+                                                          lock_.title(), (ghost->until - now) / 1ms)};
 }
 
 void Ledger::failed(const Held& held) {
-  ghosts_.push_back({base::after(held.until, held.lock_delay), held.mode(), held.slots});
+  ghosts_.push_back({base::after(held.until, held.lock_delay), held.mode(), held.slots, held.claim()});
 }
 
-Ledger::Complaint Ledger::write(const Held& held, bool trusted, base::Time now) {
+Complaint Ledger::write(Held& held, bool trusted, base::Time now) {
   if (held.mode() != held.hold->mode()) return {};  // on its way from writer to reader
   const std::size_t sequencers = std::max<std::size_t>(1, held.slots.size());
   Complaint complaint;
@@ -76,22 +76,32 @@ Ledger::Complaint Ledger::write(const Held& held, bool trusted, base::Time now) 
   return complaint;
 }
 
-Ledger::Complaint Ledger::write(const Held& held, std::size_t permit, bool trusted, base::Time now) {
+Complaint Ledger::write(Held& held, std::size_t permit, bool trusted, base::Time now) {
   const Sequencer sequencer = held.hold->sequencer(permit);
   const bool overtaken = !held.doubtful && held.number < overtaken_by(sequencer.mode, sequencer.slot);
   const Result<void> admitted = fence_.admit(sequencer, [] {});
   if (!admitted && trusted && held.valid(now)) {
-    return fmt::format("{} is held, and the fence refuses its holder: {}", lock_.title(), admitted.error().to_string());
+    return Violation{Oracle::fence_refuses_holder, fmt::format("{} is held, and the fence refuses its holder: {}",
+                                                               lock_.title(), admitted.error().to_string())};
   }
   if (admitted && trusted && overtaken) {
-    return fmt::format("{} was overtaken with token {}, and the fence does not know", lock_.title(),
-                       held.token.to_string());
+    return Violation{Oracle::fence_admits_overtaken,
+                     fmt::format("{} was overtaken with token {}, and the fence does not know", lock_.title(),
+                                 held.token.to_string())};
   }
+  held.written = admitted.has_value();
   if (admitted && !held.doubtful) {
     Newest& newest = this->newest(sequencer.mode, sequencer.slot);
     newest.writer = std::max(newest.writer, held.number);
   }
   return {};
+}
+
+Complaint Ledger::write_after_downgrade(const Sequencer& before) {
+  if (!fence_.check(before)) return {};
+  return Violation{Oracle::fence_admits_after_downgrade,
+                   fmt::format("{} is read with token {}, and the fence admits a write with it", lock_.title(),
+                               before.token.to_string())};
 }
 
 Ledger::Newest& Ledger::newest(Mode mode, std::optional<std::uint32_t> slot) {

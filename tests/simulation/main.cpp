@@ -1,6 +1,7 @@
 // Plays simulated worlds: pawl-sim --seed N plays one again and tells its story.
 
 #include "base/planted.hpp"
+#include "tests/simulation/shrink.hpp"
 #include "tests/simulation/simulation.hpp"
 
 #ifdef PAWL_STORE_FILE
@@ -24,14 +25,17 @@ namespace {
 
 using namespace pawl;
 
-constexpr std::string_view usage = R"(usage: pawl-sim [--store NAME] [--seed N] [--seeds COUNT] [--bug NAME] [--story]
+constexpr std::string_view usage =
+    R"(usage: pawl-sim [--store NAME] [--seed N] [--seeds COUNT] [--bug NAME] [--shrink] [--without PARTS] [--story]
 
 Plays COUNT simulated worlds (default 1), beginning with seed N (default 0), and stops at the first one in which a
 promise is broken: exit code 1, with its seed and its story. The same seed gives the same play.
 
-  --store NAME memory (default), file, redis/queue, redis/simple, redis/redisson
-  --bug NAME   plant a known bug first; --bug help lists them
-  --story      tell the story of every world
+  --store NAME     memory (default), file, redis/queue, redis/simple, redis/redisson
+  --bug NAME       plant a known bug first; --bug help lists them
+  --shrink         leave out of a failing world whatever it fails without, and tell what remains
+  --without PARTS  leave these parts out, as --shrink has named them
+  --story          tell the story of every world
 )";
 
 /// Nothing: there is none of that name, or it was not built.
@@ -54,6 +58,8 @@ struct Wish {
   std::uint64_t seed = 0;
   std::uint64_t seeds = 1;
   bool story = false;
+  bool shrink = false;
+  test::Cuts without = {};
 };
 
 bool parse_number(std::string_view text, std::uint64_t& number) {
@@ -82,30 +88,25 @@ int complain(std::string_view what) {
   return 125;
 }
 
-void tell(const test::Outcome& outcome) {
-  for (const std::string& line : outcome.story) fmt::print("{}\n", line);
+int fail(const Wish& wish, const test::Outcome& outcome) {
+  const test::Playing again{.cuts = wish.without, .tells = true, .store = wish.store};
+  fmt::print("{}", test::tell(wish.shrink ? test::shrink(outcome, wish.store) : test::simulate(outcome.seed, again)));
+  fmt::print("seed {}: {} ({})\n", outcome.seed, outcome.violation->text, to_string(outcome.violation->oracle));
+  return 1;
 }
 
 int play(const Wish& wish) {
-  test::Outcome sum;
+  test::Deeds deeds;
+  std::uint64_t steps = 0;
   for (std::uint64_t seed = wish.seed; seed < wish.seed + wish.seeds; ++seed) {
-    const test::Outcome outcome = test::simulate(seed, wish.store);
-    if (wish.story || outcome.violation) tell(outcome);
-    if (outcome.violation) {
-      fmt::print("seed {}: {}\n", seed, *outcome.violation);
-      return 1;
-    }
-    sum.steps += outcome.steps;
-    sum.deeds += outcome.deeds;
-    sum.lost += outcome.lost;
-    sum.undone += outcome.undone;
-    sum.local_passes += outcome.local_passes;
+    const test::Outcome outcome =
+        test::simulate(seed, {.cuts = wish.without, .tells = wish.story, .store = wish.store});
+    if (outcome.violation) return fail(wish, outcome);
+    if (wish.story) fmt::print("{}", test::tell(outcome));
+    steps += outcome.steps;
+    deeds += outcome.deeds;
   }
-  fmt::print("{} worlds, every promise kept: {} steps, {} grants, {} passed on locally, {} lost, {} undone\n",
-             wish.seeds, sum.steps, sum.deeds.grants, sum.local_passes, sum.lost, sum.undone);
-  fmt::print("among the grants {} shared, {} of permits, {} elections; {} downgrades, {} times several together\n",
-             sum.deeds.shared, sum.deeds.permits, sum.deeds.elected, sum.deeds.downgrades, sum.deeds.together);
-  fmt::print("observers were told {} changes\n", sum.deeds.told);
+  fmt::print("{} worlds, every promise kept: {} steps, {}\n", wish.seeds, steps, deeds.to_string());
   return 0;
 }
 
@@ -116,17 +117,18 @@ int main(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string_view word = arguments[i];
     const std::string_view value = i + 1 < count ? arguments[i + 1] : "";
-    if (word == "--story") {
-      wish.story = true;
+    if (word == "--story" || word == "--shrink") {
+      (word == "--story" ? wish.story : wish.shrink) = true;
       continue;
     }
     if (word == "--help" || word == "-h") return fmt::print("{}", usage), 0;
     if (word == "--bug" && value == "help") return list_bugs(), 0;
-    const bool known = word == "--store"   ? choose_store(value, wish)
-                       : word == "--seed"  ? parse_number(value, wish.seed)
-                       : word == "--seeds" ? parse_number(value, wish.seeds)
-                       : word == "--bug"   ? plant_bug(value)
-                                           : false;
+    const bool known = word == "--store"     ? choose_store(value, wish)
+                       : word == "--seed"    ? parse_number(value, wish.seed)
+                       : word == "--seeds"   ? parse_number(value, wish.seeds)
+                       : word == "--bug"     ? plant_bug(value)
+                       : word == "--without" ? (wish.without = test::Cuts::parse(value), true)
+                                             : false;
     if (!known) return complain(fmt::format("\"{} {}\" is not understood", word, value));
     ++i;
   }

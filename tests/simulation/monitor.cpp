@@ -25,9 +25,9 @@ void Monitor::answered(const base::SimProcess& process, const PlayedLock& lock, 
   if (own == asking_.end()) return;
   const auto earlier =
       std::find_if(asking_.begin(), own, [&](const Asking& one) { return beside(one) && one.losses == losses; });
-  if (granted && earlier != own) {
-    violated(fmt::format("{} is granted {} before {}, who asked earlier", who, lock.title(), earlier->who));
-  }
+  // Unless the other one was refused at this very moment, and has a longer way to its answer.
+  if (granted && earlier != own) overtaken_ = {earlier->who, who, lock.title(), world_.now()};
+  if (!granted && overtaken_ && overtaken_->who == who && overtaken_->at == world_.now()) overtaken_.reset();
   asking_.erase(own);
 }
 
@@ -37,9 +37,13 @@ void Monitor::granted(const base::SimProcess& process, const Wish& wish, const H
 
 void Monitor::granted(const base::SimProcess& process, const Wish& wish, const MultiHold& holds) {
   ++deeds_.together;
-  if (holds.size() != wish.parts.size()) return violated(wish.title() + " was granted in part");
+  if (holds.size() != wish.parts.size()) {
+    return violated(Oracle::granted_in_part, wish.title() + " was granted in part");
+  }
   for (std::size_t part = 0; part < holds.size(); ++part) granted(process, wish, part, holds[part]);
-  if (!holds.valid()) violated(wish.title() + " was granted when one of them was lost already");
+  if (!holds.valid()) {
+    violated(Oracle::granted_half_lost, wish.title() + " was granted when one of them was lost already");
+  }
   together_.emplace_back(&process, &holds);
 }
 
@@ -58,12 +62,21 @@ void Monitor::granted(const base::SimProcess& process, const Wish& wish, std::si
             .value = wanted.value,
             .lock_delay = wish.options.lock_delay.value_or(0s),
             .number = deeds_.grants,
-            .doubtful = excused(process)};
-  note(fmt::format("{} granted {} with token {}{}{}", lock.title(), to_string(hold.mode()), held.token.to_string(),
-                   held.slots.empty() ? "" : ", permits ", fmt::join(held.slots, ",")));
+            .lease = *wish.options.lease,
+            .since = world_.now(),
+            .doubtful = excused(process, lock.store)};
+  note("{} granted {} with token {}{}{}", lock.title(), to_string(hold.mode()), held.token.to_string(),
+       held.slots.empty() ? "" : ", permits ", fmt::join(held.slots, ","));
+  held.doubtful = held.doubtful || recalls_.taken_away(held);  // the answer was under way
+  if (closed_.contains({&process, lock.link})) {
+    violated(Oracle::granted_after_close, lock.title() + " was granted to a client that is closed");
+  }
   see(held);
-  complain(ledger(lock).granted(held, wanted, world_.now() + store_->tick()));
-  if (lock.kind == Kind::election) reigns_[lock.name].seen(held.token.with_sub(0), held.value, world_.now());
+  complain(ledger(lock).granted(held, wanted, world_.now() + stores_[lock.store]->tick()));
+  complain(passing_.granted(held, resumed_at(process), wish.parts.size() == 1, world_.now()));
+  if (lock.kind == Kind::election) {
+    reigns_[{lock.store, lock.name}].seen(held.claim(), held.value, world_.now());
+  }
   held_.push_back(std::move(held));
 }
 
@@ -73,18 +86,80 @@ void Monitor::writes(const Hold& hold) {
   complain(ledger(*held.lock).write(held, trusted(held), world_.now()));
 }
 
+void Monitor::writes_after_downgrade(const Hold& hold, const Sequencer& before) {
+  const Held& held = find(hold);
+  if (held.written && hold.mode() == Mode::shared) complain(ledger(*held.lock).write_after_downgrade(before));
+}
+
+bool Monitor::stands(const Hold& hold) {
+  Held& held = find(hold);
+  see(held);
+  return held.valid(world_.now()) && trusted(held) && !held.doubtful;
+}
+
+void Monitor::contended(const base::SimProcess& process, std::size_t store, Token claim) {
+  for (const Held& held : held_) {
+    const bool same = held.process == &process && held.lock->store == store && held.claim() == claim.with_sub(0);
+    if (same) passing_.contended(held, world_.now());
+  }
+}
+
+base::Time Monitor::resumed_at(const base::SimProcess& process) const {
+  const auto found = resumed_.find(&process);
+  return found == resumed_.end() ? base::Time{} : found->second;
+}
+
+void Monitor::recalled(const PlayedLock& lock, Token claim, bool taken_away) {
+  recalls_.add(lock, claim, taken_away, world_.now());
+  if (taken_away) ledger(lock).forget(claim);
+  ++deeds_.recalled;
+}
+
+void Monitor::raised(std::size_t store, std::uint64_t epoch) {
+  look();  // what was granted before
+  seen_[store].epoch = epoch;
+  ++deeds_.epochs;
+}
+
+void Monitor::forgotten(std::size_t store, std::uint64_t epoch, std::optional<base::Time> known_by) {
+  for (auto& [name, reigns] : reigns_) {
+    if (name.first == store) reigns.forget(epoch);
+  }
+  for (auto& [lock, ledger] : ledgers_) {
+    if (lock->store == store) ledger.forget();
+  }
+  for (Held& held : held_) {
+    if (held.lock->store == store) held.over_at = known_by;
+  }
+  seen_[store].epoch = epoch;
+  ++deeds_.forgotten;
+}
+
+void Monitor::closed(const base::SimProcess& process) {
+  ++deeds_.closed;
+  for (const Held& held : held_) {
+    if (held.process != &process || !held.hold->valid()) continue;
+    violated(Oracle::valid_after_close, held.lock->title() + " is held by a client that is closed");
+  }
+}
+
 void Monitor::downgrades(const Hold& hold) {
-  find(hold).downgrades = true;
+  Held& held = find(hold);
+  held.downgrades = true;
+  held.written = false;
   if (hold.mode() == Mode::exclusive) ++deeds_.downgrades;
 }
 
 void Monitor::downgraded(const Hold& hold, const Result<void>& answer) {
   Held& held = find(hold);
-  note(fmt::format("{} downgraded: {}", held.lock->title(), answer ? "done" : answer.error().to_string()));
+  note("{} downgraded: {}", held.lock->title(), answer ? "done" : answer.error().to_string());
   held.downgrades = false;  // let it say itself what it is
-  if (hold.token() != held.token) violated("a downgrade has changed the token of " + held.lock->title());
-  if (answer.code() == Errc::lost && hold.valid() && trusted(held)) violated(held.lock->title() + " is not lost");
-  if (answer && hold.mode() != Mode::shared) violated(held.lock->title() + " is exclusive after its downgrade");
+  if (answer.code() == Errc::lost && hold.valid() && trusted(held)) {
+    violated(Oracle::downgrade_denied, held.lock->title() + " is not lost, as its downgrade says");
+  }
+  if (answer && hold.mode() != Mode::shared) {
+    violated(Oracle::exclusive_after_downgrade, held.lock->title() + " is exclusive after its downgrade");
+  }
 }
 
 void Monitor::ended(const Hold& hold) {
@@ -98,37 +173,44 @@ void Monitor::ended(const MultiHold& holds) {
 }
 
 void Monitor::gave_up(const Wish& wish, const std::string& label) {
-  for (const LockView& view : store_->locks()) {
-    const bool ours = std::any_of(wish.parts.begin(), wish.parts.end(), [&](const Wish::Part& part) {
-      const bool passed_on = !part.lock->strict && (view.kind == Kind::mutex || view.kind == Kind::rw);
-      return part.lock->kind == view.kind && part.lock->name == view.name && !passed_on;
-    });
-    const auto labelled = [&](const ClaimView& claim) { return claim.owner.label == label; };
-    const bool left = std::any_of(view.holders.begin(), view.holders.end(), labelled) ||
-                      std::any_of(view.waiters.begin(), view.waiters.end(), labelled);
-    if (ours && left)
-      violated(fmt::format("{} has got nothing, and keeps {} {}", label, to_string(view.kind), view.name));
+  const auto labelled = [&](const ClaimView& claim) { return claim.owner.label == label; };
+  for (std::size_t store = 0; store < stores_.size(); ++store) {
+    for (const LockView& view : stores_[store]->locks()) {
+      const bool ours = std::any_of(wish.parts.begin(), wish.parts.end(), [&](const Wish::Part& part) {
+        const PlayedLock& lock = *part.lock;
+        const bool passed_on = !lock.strict && (view.kind == Kind::mutex || view.kind == Kind::rw);
+        return lock.store == store && lock.kind == view.kind && lock.name == view.name && !passed_on;
+      });
+      const bool left = std::any_of(view.holders.begin(), view.holders.end(), labelled) ||
+                        std::any_of(view.waiters.begin(), view.waiters.end(), labelled);
+      if (!ours || !left) continue;
+      violated(Oracle::refused_and_kept,
+               fmt::format("{} has got nothing, and keeps {} {}", label, to_string(view.kind), view.name));
+    }
   }
 }
 
 void Monitor::told(const PlayedLock& lock, Testimony& testimony, const std::optional<Leader>& change) {
   ++deeds_.told;
-  complain(testimony.told(change, reigns_[lock.name], world_.now()));
+  complain(testimony.told(change, reigns_[{lock.store, lock.name}], world_.now()));
 }
 
 void Monitor::observed(const PlayedLock& lock, const Testimony& testimony) {
-  complain(testimony.closed(reigns_[lock.name], world_.now()));
+  complain(testimony.closed(reigns_[{lock.store, lock.name}], world_.now()));
 }
 
-void Monitor::excuse(const base::SimProcess& process, base::Time until) { excused_[&process] = until; }
-
-void Monitor::forget_lock_delays() {
-  for (auto& [lock, ledger] : ledgers_) ledger.forget_lock_delays();
+void Monitor::excuse(const base::SimProcess& process, std::size_t store, base::Time until) {
+  base::Time& end = excused_[{&process, store}];
+  end = std::max(end, until);
 }
 
-bool Monitor::excused(const base::SimProcess& process) const {
-  const auto found = excused_.find(&process);
+bool Monitor::excused(const base::SimProcess& process, std::size_t store) const {
+  const auto found = excused_.find({&process, store});
   return found != excused_.end() && world_.now() <= found->second;
+}
+
+bool Monitor::trusted(const Held& held) const {
+  return !excused(*held.process, held.lock->store) && !recalls_.taken_away(held);
 }
 
 void Monitor::crashed(const base::SimProcess& process) {
@@ -146,16 +228,13 @@ Held& Monitor::find(const Hold& hold) {
 }
 
 Ledger& Monitor::ledger(const PlayedLock& lock) {
-  return ledgers_.try_emplace(&lock, lock, store_->may_lose_all()).first->second;
-}
-
-void Monitor::complain(Ledger::Complaint complaint) {
-  if (complaint) violated(std::move(*complaint));
+  return ledgers_.try_emplace(&lock, lock, stores_[lock.store]->may_lose_all()).first->second;
 }
 
 void Monitor::see(Held& held) {
   const Duration remaining = held.hold->remaining();
   if (remaining > 0s) {
+    if (held.failed) violated(Oracle::lost_came_back, held.lock->title() + " was lost, and is valid again");
     held.until = held.process->in_world_time(held.process->now() + remaining);
   } else if (!held.failed) {
     held.failed = true;
@@ -166,13 +245,19 @@ void Monitor::see(Held& held) {
 
 void Monitor::look() {
   if (violation_) return;
+  if (overtaken_ && world_.now() > overtaken_->at) {
+    violated(Oracle::local_order, fmt::format("{} is granted {} before {}, who asked earlier", overtaken_->by,
+                                              overtaken_->title, overtaken_->who));
+  }
   for (Held& held : held_) see(held);
   check_exclusion();
-  check_loss_is_told();
+  for (Held& held : held_) check_one(held);
   check_together();
-  if (store_->requests() == requests_seen_) return;  // nothing was asked, nothing has moved
-  check_store();
-  requests_seen_ = store_->requests();  // our own visit is none of theirs
+  for (std::size_t store = 0; store < stores_.size(); ++store) {
+    if (stores_[store]->requests() == seen_[store].requests) continue;  // nothing was asked, nothing has moved
+    check_store(store);
+    seen_[store].requests = stores_[store]->requests();  // our own visit is none of theirs
+  }
 }
 
 void Monitor::check_exclusion() {
@@ -184,46 +269,65 @@ void Monitor::check_exclusion() {
              exclude(held.lock->kind, {one->mode(), one->slots}, {held.mode(), held.slots});
     });
     if (other == held_.end()) continue;
-    violated(fmt::format("two holders of {}: {} {} for {} ms more, {} {} for {} ms more", one->lock->title(),
+    violated(Oracle::two_holders,
+             fmt::format("two holders of {}: {} {} for {} ms more, {} {} for {} ms more", one->lock->title(),
                          to_string(one->mode()), one->token.to_string(), (one->until - now) / 1ms,
                          to_string(other->mode()), other->token.to_string(), (other->until - now) / 1ms));
   }
 }
 
-void Monitor::check_loss_is_told() {
-  for (Held& held : held_) {
-    if (held.valid(world_.now()) || held.process->paused()) {
-      held.untold_since.reset();
-      continue;
-    }
-    if (held.hold->lost().stop_requested()) continue;
-    if (!held.untold_since) held.untold_since = world_.now();
-    if (world_.now() - *held.untold_since <= 100ms) continue;
-    violated(fmt::format("nobody told the holder of {} that it is lost", held.lock->title()));
+void Monitor::check_one(Held& held) {
+  if (held.hold->release_requested().stop_requested()) passing_.asked_back(held, world_.now());
+  if (fair_from_ && !held.process->paused()) complain(recalls_.check(held, *fair_from_, world_.now()));
+  if (held.over_at && world_.now() > *held.over_at && held.valid(world_.now()) && !held.process->paused()) {
+    violated(Oracle::forgotten_and_valid, "the store has forgotten the holder of " + held.lock->title() +
+                                              ", and it has been told to look, and is still valid");
   }
+  check_loss_is_told(held);
+}
+
+void Monitor::check_loss_is_told(Held& held) {
+  if (held.valid(world_.now()) || held.process->paused()) return held.untold_since.reset();
+  if (held.hold->lost().stop_requested()) return;
+  if (!held.untold_since) held.untold_since = world_.now();
+  if (world_.now() - *held.untold_since <= 100ms) return;
+  violated(Oracle::loss_not_told, fmt::format("nobody told the holder of {} that it is lost", held.lock->title()));
 }
 
 void Monitor::check_together() {
   for (const auto& [process, holds] : together_) {
     for (std::size_t part = 0; part < holds->size(); ++part) {
       const Hold& hold = (*holds)[part];
-      if (holds->valid() && !hold.valid()) violated("locks are held together, and one of them is not");
+      if (holds->valid() && !hold.valid()) {
+        violated(Oracle::valid_in_part, "locks are held together, and one of them is not");
+      }
       if (hold.lost().stop_requested() && !holds->lost().stop_requested()) {
-        violated("one of the locks held together is lost, and they are not");
+        violated(Oracle::loss_in_part_not_told, "one of the locks held together is lost, and they are not");
       }
     }
   }
 }
 
-void Monitor::check_store() {
-  if (auto complaint = store_->complaint()) violated(std::move(*complaint));
-  const std::vector<LockView> views = store_->locks();
+void Monitor::check_store(std::size_t store) {
+  if (auto complaint = stores_[store]->complaint()) violated(Oracle::records, std::move(*complaint));
+  const std::vector<LockView> views = stores_[store]->locks();
   for (const LockView& view : views) {
-    if (store_->capabilities().fair) check_order(view);
-    see_leaders(view);
+    if (stores_[store]->capabilities().fair) check_order(view);
+    check_epochs(store, view);
+    see_leaders(store, view);
   }
   for (const Held& held : held_) {
-    if (held.valid(world_.now()) && trusted(held)) check_known(held, views);
+    if (held.lock->store == store && held.valid(world_.now()) && trusted(held)) check_known(held, views);
+  }
+}
+
+void Monitor::check_epochs(std::size_t store, const LockView& view) {
+  for (const ClaimView& holder : view.holders) {
+    const bool is_new = seen_[store].holders.insert(holder.token).second;
+    if (!is_new || holder.token.epoch() >= seen_[store].epoch) continue;
+    violated(Oracle::epoch_not_raised,
+             fmt::format("{} {} is granted with token {} after epoch {} was begun", to_string(view.kind), view.name,
+                         holder.token.to_string(), seen_[store].epoch));
   }
 }
 
@@ -239,13 +343,16 @@ void Monitor::check_order(const LockView& view) {
   std::sort(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(view.holders.size()), earlier);
   const bool ordered = std::is_sorted(line.begin(), line.end(), earlier);
   if (!ordered) {
-    violated(fmt::format("{} {} is not served in the order of arrival", to_string(view.kind), view.name));
+    violated(Oracle::store_order,
+             fmt::format("{} {} is not served in the order of arrival", to_string(view.kind), view.name));
   }
 }
 
-void Monitor::see_leaders(const LockView& view) {
+void Monitor::see_leaders(std::size_t store, const LockView& view) {
   if (view.kind != Kind::election) return;
-  for (const ClaimView& leader : view.holders) reigns_[view.name].seen(leader.token, leader.value, world_.now());
+  for (const ClaimView& leader : view.holders) {
+    reigns_[{store, view.name}].seen(leader.token, leader.value, world_.now());
+  }
 }
 
 void Monitor::check_known(const Held& held, const std::vector<LockView>& views) {
@@ -256,24 +363,29 @@ void Monitor::check_known(const Held& held, const std::vector<LockView>& views) 
       if (holder.token == held.token.with_sub(0)) known = &holder;
     }
   }
-  if (known == nullptr) return violated(fmt::format("the store does not know a holder of {}", held.lock->title()));
+  if (known == nullptr) {
+    return violated(Oracle::unknown_to_store, "the store does not know a holder of " + held.lock->title());
+  }
   if (known->mode == Mode::shared && held.mode() == Mode::exclusive) {
-    violated(fmt::format("{} is shared for the store, and exclusive for its holder", held.lock->title()));
+    violated(Oracle::shared_for_store,
+             fmt::format("{} is shared for the store, and exclusive for its holder", held.lock->title()));
   }
   if (known->value != held.value) {
-    violated(fmt::format("{} stands for \"{}\", not \"{}\"", held.lock->title(), known->value, held.value));
+    violated(Oracle::other_value,
+             fmt::format("{} stands for \"{}\", not \"{}\"", held.lock->title(), known->value, held.value));
   }
 }
 
-void Monitor::note(std::string line) {
+void Monitor::tell(std::string line) {
   story_.push_back(
       fmt::format("{:9.3f}s  {}", static_cast<double>(world_.now().time_since_epoch() / 1us) / 1e6 - 3600, line));
   if (story_.size() > 400) story_.pop_front();
 }
 
-void Monitor::violated(std::string what) {
-  note("VIOLATED: " + what);
-  if (!violation_) violation_ = std::move(what);
+void Monitor::complain(Complaint complaint) {
+  if (!complaint) return;
+  note("VIOLATED: {}", complaint->text);
+  if (!violation_) violation_ = std::move(complaint);
 }
 
 }  // namespace pawl::test

@@ -47,6 +47,11 @@ class PlayedStore {
   virtual std::uint64_t requests() = 0;
   /// Ends that session as if its lease had run out.
   virtual void forget(store::SessionId session) = 0;
+  /// Everything is lost, as on a server that keeps nothing on disk: it goes on under another id. The epoch of its grants
+  /// from now on; nothing: this store has disasters of its own.
+  virtual std::optional<std::uint64_t> forget_everything() { return std::nullopt; }
+  /// A world may have several of them, clients of several connections, and an operator.
+  virtual bool many() const { return false; }
   /// That client will never run again.
   virtual void died(const base::SimProcess& /*client*/) {}
   /// What must be so in the store's records after every request, and is not.

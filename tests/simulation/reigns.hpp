@@ -1,9 +1,11 @@
 #pragma once
 
 #include "base/time.hpp"
+#include "tests/simulation/oracle.hpp"
 
 #include <pawl/lock_view.hpp>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +21,8 @@ class Reigns {
   };
 
   void seen(Token token, const std::string& value, base::Time now) { all_.try_emplace(token, Reign{value, now}); }
+  /// The store has forgotten them all, and grants in that epoch from now on.
+  void forget(std::uint64_t epoch) { epoch_ = epoch; }
   Token newest() const { return all_.empty() ? Token{} : all_.rbegin()->first; }
   const Reign* find(Token token) const;
   /// Whoever led between these two, neither of them included, and had to be told: among the last 32, and no minute ago.
@@ -26,6 +30,7 @@ class Reigns {
 
  private:
   std::map<Token, Reign> all_;
+  std::uint64_t epoch_ = 0;
 };
 
 /// What one observer of an election was told so far. A complaint says what was promised and not kept:
@@ -36,8 +41,6 @@ class Reigns {
 ///   - in the end the last thing told is how it is.
 class Testimony {
  public:
-  using Complaint = std::optional<std::string>;
-
   Complaint told(const std::optional<Leader>& change, const Reigns& reigns, base::Time now);
   /// Nobody leads any more, and there was time enough to tell it.
   Complaint closed(const Reigns& reigns, base::Time now) const;

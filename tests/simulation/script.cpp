@@ -1,6 +1,7 @@
 #include "tests/simulation/script.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace pawl::test {
@@ -27,6 +28,71 @@ std::string Wish::title() const {
   return title;
 }
 
+namespace {
+
+/// What goes wrong or is unusual in a script, by name, and how to leave it out. Visited for each: name, is it there, what
+/// to set.
+template <class Visit>
+void visit_parts(Script& script, Visit visit) {
+  const auto set = [&](const char* name, auto& value) {
+    using Value = std::remove_reference_t<decltype(value)>;
+    if (value != Value{}) visit(name, [&value] { value = Value{}; });
+  };
+  set("drift", script.drift);
+  set("latency", script.latency);
+  set("several", script.with_several);
+  set("max_hold", script.with_max_hold);
+  set("lock_delay", script.with_lock_delay);
+  set("other_lease", script.with_other_lease);
+  set("downgrade", script.with_downgrade);
+  set("check", script.with_check);
+  set("observation", script.observers);
+  set("observer", script.watched);
+  set("slow_observer", script.slow);
+  set("commands", script.commands);
+  FaultRates& weather = script.weather;
+  set("refuse", weather.refuse);
+  set("thrown", weather.thrown);
+  set("drop_request", weather.drop_request);
+  set("drop_reply", weather.drop_reply);
+  set("request_delay", weather.request_delay);
+  set("reply_delay", weather.reply_delay);
+  set("duplicate", weather.duplicate);
+  set("drop_notice", weather.drop_notice);
+  set("delay_notice", weather.delay_notice);
+  set("repeat_notice", weather.repeat_notice);
+}
+
+std::uint64_t mix(std::uint64_t bits) {  // splitmix64
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
+}  // namespace
+
+std::vector<std::string> Script::parts() const {
+  std::vector<std::string> parts;
+  Script copy = *this;
+  visit_parts(copy, [&](const char* name, const auto&) { parts.emplace_back(name); });
+  return parts;
+}
+
+void Script::leave_out(const Cuts& cuts) {
+  visit_parts(*this, [&](const char* name, const auto& leave_it_out) {
+    if (cuts.has(name)) leave_it_out();
+  });
+}
+
+Dice::Dice(std::uint64_t seed, std::string_view purpose) : state_(mix(seed)) {
+  for (const char letter : purpose) state_ = mix(state_ ^ static_cast<unsigned char>(letter));
+}
+
+std::uint64_t Dice::random() {
+  state_ += 0x9e3779b97f4a7c15;
+  return mix(state_);
+}
+
 std::int64_t Dice::drift_ppm() {
   const auto anything = static_cast<std::int64_t>(roll(2 * most_drift_ppm)) - most_drift_ppm;
   return one_of({-most_drift_ppm, most_drift_ppm, anything, anything});
@@ -42,24 +108,55 @@ Script Dice::script(const PlayedStore& store) {
   script.rest = one_of<Duration>({2s, 2s, 50ms});
   script.rounds = 3 + static_cast<int>(roll(3));
   script.disasters = static_cast<int>(roll(8));
-  script.with_several = one_of({0, 0, 0, 0, 30, 80});
-  const std::uint64_t locks = (script.with_several > 0 ? 2 : 1) + roll(1);
-  for (std::uint64_t i = 0; i < locks; ++i) {
-    PlayedLock lock = played_lock(store.capabilities());
-    // Locks of different kinds have the same name: they must not meet.
-    const auto namesakes = std::count_if(script.locks.begin(), script.locks.end(),
-                                         [&](const PlayedLock& other) { return other.kind == lock.kind; });
-    lock.name = "lock" + std::to_string(namesakes);
-    script.locks.push_back(std::move(lock));
-  }
+  script.with_several = one_of({0, 0, 0, 30, 80});
+  script.links = one_of<std::vector<std::size_t>>({{0}, {0}, {0, 0}, {0, 1}});
+  script.stores = 1 + *std::max_element(script.links.begin(), script.links.end());
+  script.latency = one_of<Duration>({0s, 0s, 2ms, 50ms});
+  script.commands = one_of({0, 0, 3, 8});
   script.with_max_hold = one_of({0, 15, 15, 60});
   script.with_lock_delay = one_of({0, 20, 20, 100});
   script.with_other_lease = one_of({0, 10});
   script.with_downgrade = one_of({30, 90});
+  script.with_check = one_of({0, 0, 20});
   script.observers = one_of({0, 30});
+  script.watched = one_of({0, 50});
+  script.slow = one_of<Duration>({0s, 0s, 500ms});
   script.weather = weather();
-  script.latency = store.latency();
+  script.quiet = chance(30);
+  if (script.quiet) {
+    script.weather = {};
+    script.disasters = 0;
+    script.players = 2;
+    script.users = 5 + static_cast<int>(roll(3));
+    script.rounds = 6;
+    if (chance(50)) script.with_several = 0;
+    script.rest = 20ms;
+    script.with_lock_delay = script.with_other_lease = 0;  // those whose options differ pass nothing on
+  }
+  script.store_latency = store.latency();
+  if (!store.many()) {
+    script.links = {0};
+    script.stores = 1;
+    script.commands = 0;
+  }
+  add_locks(script, store.capabilities());
   return script;
+}
+
+void Dice::add_locks(Script& script, const store::Capabilities& scheme) {
+  const std::uint64_t locks = (script.with_several > 0 ? 2 : 1) + roll(1);
+  for (std::uint64_t i = 0; i < locks; ++i) {
+    PlayedLock lock = played_lock(scheme);
+    lock.strict = lock.strict && (!script.quiet || chance(30));
+    lock.link = i % script.links.size();
+    lock.store = script.links[lock.link];
+    // Locks of different kinds, and of different stores, have the same name: they must not meet.
+    const auto namesakes = std::count_if(script.locks.begin(), script.locks.end(), [&](const PlayedLock& other) {
+      return other.kind == lock.kind && other.store == lock.store;
+    });
+    lock.name = "lock" + std::to_string(namesakes);
+    script.locks.push_back(std::move(lock));
+  }
 }
 
 PlayedLock Dice::played_lock(const store::Capabilities& scheme) {
@@ -69,6 +166,7 @@ PlayedLock Dice::played_lock(const store::Capabilities& scheme) {
   if (!offers(scheme, lock.kind)) lock.kind = Kind::mutex;
   if (lock.kind == Kind::permits) lock.permits = 2 + static_cast<std::uint32_t>(roll(2));
   lock.strict = chance(25);
+  lock.passes = one_of<std::uint32_t>({1, 3, 64});
   lock.pass_time = one_of<Duration>({10ms, 1s, 3s});
   lock.spin = chance(5);  // few: it takes many requests
   return lock;
@@ -114,14 +212,18 @@ lock::Wanted Dice::wanted(const PlayedLock& lock, const std::string& who) {
 Wish Dice::wish(const Script& script, const std::string& who) {
   Wish wish;
   for (const PlayedLock* lock : some_of(script)) wish.parts.push_back({lock, wanted(*lock, who)});
-  wish.must = chance(50);
+  wish.must = chance(script.quiet ? 85 : 50);
   if (!wish.must && chance(30)) wish.options.wait = 0s;
   if (!wish.must && !wish.options.wait && chance(50)) wish.options.wait = up_to(4s) + 1ms;
-  if (chance(script.with_max_hold))
-    wish.options.max_hold = up_to(chance(50) ? Duration(3s) : Duration(300ms)) + 1ms + 20 * script.latency;
+  if (chance(script.with_max_hold)) wish.options.max_hold = up_to(chance(50) ? Duration(3s) : Duration(300ms)) + 1ms;
+  // Whoever wants several has to have the first ones until the last one is granted.
+  if (wish.options.max_hold && wish.parts.size() > 1) {
+    *wish.options.max_hold += 20 * (script.latency + script.store_latency);
+  }
   if (chance(script.with_lock_delay)) wish.options.lock_delay = 1s;
-  if (chance(script.with_other_lease)) wish.options.lease = script.longest_lease();
+  wish.options.lease = chance(script.with_other_lease) ? script.longest_lease() : script.lease;
   if (!wish.must && chance(20)) wish.cancel_after = up_to(3s);
+  wish.as_thread = !wish.cancel_after && chance(30);
   return wish;
 }
 

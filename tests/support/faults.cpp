@@ -7,7 +7,7 @@ namespace pawl::test {
 std::string_view to_string(Operation operation) noexcept {
   static constexpr std::array<std::string_view, operation_count> names = {
       "connect",   "open_session", "renew",   "close_session", "claim", "withdraw", "look",
-      "downgrade", "relabel",      "inspect", "list",          "check", "revoke"};
+      "downgrade", "relabel",      "inspect", "list",          "check", "revoke",   "epoch"};
   return names[static_cast<std::size_t>(operation)];
 }
 
@@ -138,52 +138,52 @@ FaultRates RandomFaults::rates() const {
 
 Fault RandomFaults::next(Operation) {
   const FaultRates rates = this->rates();
+  const bool refused = chance(rates.refuse), dropped = chance(rates.drop_request), thrown = chance(rates.thrown);
+  const bool applied = chance(0.5), at_once = chance(0.5), unanswered = chance(rates.drop_reply);
+  const bool late = chance(rates.request_delay), answered_late = chance(rates.reply_delay);
+  const bool again = chance(rates.duplicate);
+  const Duration request_delay = delay(rates), reply_delay = delay(rates), again_after = delay(rates);
   Fault fault;
-  if (chance(rates.refuse)) {
-    fault.loss = Fault::Loss::refuse;
+  if (refused || dropped) {
+    fault.loss = refused ? Fault::Loss::refuse : Fault::Loss::request;
     return fault;
   }
-  if (chance(rates.drop_request)) {
-    fault.loss = Fault::Loss::request;
+  if (thrown) {
+    fault.loss = applied ? Fault::Loss::thrown_after : Fault::Loss::thrown;
+    fault.at_once = at_once;
     return fault;
   }
-  if (chance(rates.thrown)) {
-    fault.loss = chance(0.5) ? Fault::Loss::thrown : Fault::Loss::thrown_after;
-    fault.at_once = chance(0.5);
-    return fault;
-  }
-  if (chance(rates.drop_reply)) fault.loss = Fault::Loss::reply;
-  if (chance(rates.request_delay)) fault.request_delay = delay(rates);
-  if (chance(rates.reply_delay)) fault.reply_delay = delay(rates);
-  if (chance(rates.duplicate)) fault.again_after = delay(rates);
+  if (unanswered) fault.loss = Fault::Loss::reply;
+  fault.request_delay = rates.latency + (late ? request_delay : Duration::zero());
+  fault.reply_delay = rates.latency + (answered_late ? reply_delay : Duration::zero());
+  if (again) fault.again_after = again_after;
   return fault;
 }
 
 NoticeFault RandomFaults::next_notice(const store::Notice&) {
   const FaultRates rates = this->rates();
+  const bool dropped = chance(rates.drop_notice), late = chance(rates.delay_notice),
+             twice = chance(rates.repeat_notice);
   NoticeFault fault;
-  if (chance(rates.drop_notice)) {
+  fault.delay = delay(rates);
+  if (dropped) {
     fault.what = NoticeFault::What::drop;
-  } else if (chance(rates.delay_notice)) {
+  } else if (late) {
     fault.what = NoticeFault::What::delay;
-    fault.delay = delay(rates);
-  } else if (chance(rates.repeat_notice)) {
+  } else if (twice) {
     fault.what = NoticeFault::What::twice;
-    fault.delay = delay(rates);
   }
   return fault;
 }
 
-bool RandomFaults::chance(double rate) {
-  if (rate <= 0) return false;
-  return static_cast<double>(runtime_.random() >> 11) * 0x1p-53 < rate;
-}
+bool RandomFaults::chance(double rate) { return static_cast<double>(random_() >> 11) * 0x1p-53 < rate; }
 
 // Short ones are common, and every length up to the longest happens: a uniform choice would hardly ever be short.
 Duration RandomFaults::delay(const FaultRates& rates) {
+  const std::uint64_t bits = random_();
   const auto longest = static_cast<std::uint64_t>(std::max<Duration::rep>(rates.longest_delay.count(), 1));
-  const std::uint64_t cap = std::max<std::uint64_t>(longest >> (runtime_.random() % 16), 1);
-  return Duration(static_cast<Duration::rep>(runtime_.random() % cap));
+  const std::uint64_t cap = std::max<std::uint64_t>(longest >> (bits % 16), 1);
+  return Duration(static_cast<Duration::rep>((bits >> 4) % cap));
 }
 
 }  // namespace pawl::test

@@ -6,11 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace pawl::test {
 
@@ -29,8 +30,9 @@ enum class Operation : std::uint8_t {
   list,
   check,
   revoke,
+  epoch,
 };
-inline constexpr std::size_t operation_count = 13;
+inline constexpr std::size_t operation_count = 14;
 
 std::string_view to_string(Operation) noexcept;
 
@@ -137,13 +139,19 @@ struct FaultRates {
   double delay_notice = 0;
   double repeat_notice = 0;
   Duration longest_delay = std::chrono::seconds(10);
+  Duration latency = {};  ///< of every request, and of every answer
 };
 
-/// Faults by chance, the same ones for the same seed of the runtime.
-/// Limit: the runtime must outlive it.
+/// Faults by chance, the same ones for the same seed of the runtime, or for the same numbers.
+/// Promise: each request and each notice takes equally many random numbers, whatever the rates are: a rate that is changed
+///          changes only its own faults.
+/// Limit:   the runtime must outlive it.
 class RandomFaults final : public FaultPlan {
  public:
-  RandomFaults(base::Runtime& runtime, FaultRates rates) : runtime_(runtime), rates_(rates) {}
+  using Random = std::function<std::uint64_t()>;
+  RandomFaults(Random random, FaultRates rates) : random_(std::move(random)), rates_(rates) {}
+  RandomFaults(base::Runtime& runtime, FaultRates rates)
+      : RandomFaults([&runtime] { return runtime.random(); }, rates) {}
 
   /// From now on with these; FaultRates{} = nothing goes wrong any more.
   void change(FaultRates rates);
@@ -156,7 +164,7 @@ class RandomFaults final : public FaultPlan {
   Duration delay(const FaultRates& rates);
   FaultRates rates() const;
 
-  base::Runtime& runtime_;
+  const Random random_;
   mutable std::mutex mutex_;  // guards the rates
   FaultRates rates_;
 };

@@ -314,7 +314,14 @@ FaultyStore::FaultyStore(std::shared_ptr<Store> inner, Runtime& client, std::sha
 
 FaultyStore::~FaultyStore() = default;
 
-void FaultyStore::attach(store::Surroundings surroundings) { wire_->inner->attach(std::move(surroundings)); }
+void FaultyStore::attach(store::Surroundings surroundings) {
+  sessions_in_doubt_ = surroundings.sessions_in_doubt;
+  wire_->inner->attach(std::move(surroundings));
+}
+
+void FaultyStore::doubt_sessions() const {
+  if (sessions_in_doubt_) sessions_in_doubt_();
+}
 
 awaitable<Result<void>> FaultyStore::connect(Deadline deadline) {
   Wire::Request<void> request = [store = wire_->inner](Deadline until) { return store->connect(until); };
@@ -363,6 +370,16 @@ awaitable<Result<Renewal>> FaultyStore::renew(SessionId session, Deadline deadli
 awaitable<Result<void>> FaultyStore::close_session(SessionId session, Deadline deadline) {
   Wire::Request<void> call = [wire = wire_, session](Deadline until) { return close_at(wire, session, until); };
   return Wire::send<void>(wire_, Operation::close_session, std::move(call), deadline);
+}
+
+awaitable<Result<std::uint64_t>> FaultyStore::epoch(Deadline deadline) {
+  Wire::Request<std::uint64_t> call = [store = wire_->inner](Deadline until) { return store->epoch(until); };
+  return Wire::send<std::uint64_t>(wire_, Operation::epoch, std::move(call), deadline);
+}
+
+awaitable<Result<std::uint64_t>> FaultyStore::raise_epoch(Deadline deadline) {
+  Wire::Request<std::uint64_t> call = [store = wire_->inner](Deadline until) { return store->raise_epoch(until); };
+  return Wire::send<std::uint64_t>(wire_, Operation::epoch, std::move(call), deadline);
 }
 
 Scheme* FaultyStore::scheme(std::string_view name) {

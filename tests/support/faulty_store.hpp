@@ -4,6 +4,7 @@
 #include "store/store.hpp"
 #include "tests/support/faults.hpp"
 
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ class FaultyStore final : public store::Store {
                                                             base::Deadline deadline) override;
   base::awaitable<Result<store::Renewal>> renew(store::SessionId session, base::Deadline deadline) override;
   base::awaitable<Result<void>> close_session(store::SessionId session, base::Deadline deadline) override;
+  base::awaitable<Result<std::uint64_t>> epoch(base::Deadline deadline) override;
+  base::awaitable<Result<std::uint64_t>> raise_epoch(base::Deadline deadline) override;
   store::Scheme* scheme(std::string_view name) override;
   std::vector<const store::Capabilities*> schemes() const override;
 
@@ -39,12 +42,15 @@ class FaultyStore final : public store::Store {
   std::vector<store::SessionId> sessions() const;
   /// Ends them at the store, behind the client's back and past all faults.
   base::awaitable<void> expire_sessions();
+  /// Tells the client that the store may have forgotten its sessions, as a connection does that was lost and is back.
+  void doubt_sessions() const;
 
  private:
   class Wire;
   class FaultyScheme;
 
   const std::shared_ptr<Wire> wire_;
+  std::function<void()> sessions_in_doubt_;
   std::vector<std::unique_ptr<FaultyScheme>> schemes_;
 };
 

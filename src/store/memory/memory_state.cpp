@@ -7,14 +7,24 @@
 namespace pawl::store::memory {
 
 MemoryState::MemoryState(Clock clock, const Random& random, std::uint64_t epoch)
-    : clock_(std::move(clock)), id_(random()), queue_(sessions_, mail_, epoch) {}
+    : clock_(std::move(clock)), id_(random()) {
+  queue_.emplace(sessions_, mail_, epoch);
+}
+
+void MemoryState::forget(const Random& random, std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  id_ = random();
+  mail_.clear();
+  sessions_ = {};
+  queue_.emplace(sessions_, mail_, epoch);
+}
 
 Census MemoryState::census() {
   Visit visit(*this, nullptr);
   return {.sessions = sessions_.size(),
-          .claims = queue_.claims(),
+          .claims = queue_->claims(),
           .tombstones = sessions_.tombstones(),
-          .keys = queue_.locks(),
+          .keys = queue_->locks(),
           .watches = watches_.size()};
 }
 
@@ -46,8 +56,8 @@ void MemoryState::advance(const base::Runtime* caller) {
     now_ = std::max(now_, caller->now());
   }
   // Everything that ended leaves first, then the locks are passed on: no grant goes to a session that is over as well.
-  while (std::optional<Session> ended = sessions_.take_expired(now_)) queue_.end_session(*ended, ended->ends, true);
-  queue_.settle(now_);
+  while (std::optional<Session> ended = sessions_.take_expired(now_)) queue_->end_session(*ended, ended->ends, true);
+  queue_->settle(now_);
 }
 
 MemoryState::Letters MemoryState::take_letters() {
@@ -73,8 +83,8 @@ MemoryState::Visit::~Visit() {
 void MemoryState::Visit::close_session(SessionId session) {
   const std::optional<Session> ended = state_.sessions_.take(session);
   if (!ended) return;
-  state_.queue_.end_session(*ended, now(), false);
-  state_.queue_.settle(now());
+  state_.queue_->end_session(*ended, now(), false);
+  state_.queue_->settle(now());
 }
 
 }  // namespace pawl::store::memory

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +42,9 @@ class MemoryState {
 
   /// Which store this is.
   std::uint64_t id() const { return id_; }
+  /// Everything is lost, as on a server that keeps nothing on disk: it goes on as another store. For tests: nobody else
+  /// may be using it.
+  void forget(const Random& random, std::uint64_t epoch);
 
   /// After a sweep by the state's own clock, if it has one.
   Census census();
@@ -62,14 +66,14 @@ class MemoryState {
   Letters take_letters();
 
   const Clock clock_;
-  const std::uint64_t id_;
+  std::uint64_t id_;
 
   std::mutex mutex_;  // guards all below
   Time now_ = Time::min();
   std::uint64_t requests_ = 0;
   std::vector<Mail> mail_;
   Sessions sessions_;
-  QueueTable queue_;
+  std::optional<QueueTable> queue_;  // always there
   std::unordered_map<ClaimId, std::shared_ptr<const Waker>> watches_;
 };
 
@@ -82,7 +86,7 @@ class MemoryState::Visit {
 
   Time now() const { return state_.now_; }
   Sessions& sessions() { return state_.sessions_; }
-  QueueTable& queue() { return state_.queue_; }
+  QueueTable& queue() { return *state_.queue_; }
   /// What it still holds counts as failed.
   void close_session(SessionId session);
 
