@@ -1,6 +1,7 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: fuzz coverage torture help setup build demo bench test test-release test-sanitized test-clusters test-all test-newest asan tsan asan-gcc lint format clean
+.PHONY: help setup setup-build setup-test build build-release demo bench test test-release test-sanitized test-clusters test-all test-newest \
+  asan tsan asan-gcc lint format clean fuzz torture coverage
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -16,7 +17,7 @@ comma := ,
 sources = $(shell find include src apps tests examples bench -name '*.[ch]pp' 2>/dev/null)
 
 help:
-	@echo "make setup     install what is needed (Debian; asks for nothing when all is there)"
+	@echo "make setup     install everything that any target needs (Debian; does nothing when all is there)"
 	@echo "make build     the library and the command line: build/pawl"
 	@echo "make demo      sets up, builds, and shows processes contend for a lock, die, and be overtaken"
 	@echo "make bench     measures the locks, each case beside what it cannot do without, and beside other libraries"
@@ -36,21 +37,24 @@ help:
 setup:
 	@scripts/setup.sh
 
+setup-build setup-test:
+	@scripts/setup.sh $(subst setup-,,$@)
+
 build:
 	$(call title,build)
-	$(call configure,release)
+	$(call configure,release,-DPAWL_BUILD_TESTS=OFF)
 	$(call compile,release)
 
-demo: setup
+demo: setup-build
 	$(call title,demo: build)
-	$(call configure,release)
+	$(call configure,release,-DPAWL_BUILD_TESTS=OFF)
 	$(call compile,release,-t pawl-cli)
 	$(call title,demo)
 	@build/pawl demo
 
 bench: setup
 	$(call title,bench: build)
-	$(call configure,release)
+	$(call configure,release,-DPAWL_BUILD_TESTS=OFF)
 	$(call compile,release,-t pawl-cli pawl_bench)
 	$(call title,bench: on this host)
 	@build/pawl bench
@@ -59,23 +63,25 @@ bench: setup
 	$(call title,bench: ZooKeeper$(comma) the same)
 	@bench/zookeeper_bench.py
 
-test: setup test-release
+test: setup-test test-release
 
-test-release:
+build-release:
 	$(call title,release: build)
-	$(call configure,release,-DPAWL_WERROR=ON)
+	$(call configure,release,-DPAWL_BUILD_TESTS=ON)
 	$(call compile,release,-t all all_verify_interface_header_sets)
+
+test-release: build-release
 	$(call title,release: test)
 	@ctest --preset release -LE '^cluster$$'
 
-test-clusters: build
+test-clusters: setup-test build-release
 	$(call title,clusters: test)
 	@ctest --preset release -L '^cluster$$'
 
 test-sanitized: setup
 	$(call title,ASan+UBSan and TSan: build)
-	$(call configure,asan,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=ON)
-	$(call configure,tsan,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=ON)
+	$(call configure,asan,-DPAWL_SANITIZED_SMALL=ON)
+	$(call configure,tsan,-DPAWL_SANITIZED_SMALL=ON)
 	$(call compile,asan)
 	$(call compile,tsan)
 	$(call title,ASan+UBSan: test)
@@ -85,14 +91,14 @@ test-sanitized: setup
 
 asan tsan asan-gcc:
 	$(call title,$@: build)
-	$(call configure,$@,-DPAWL_WERROR=ON -DPAWL_SANITIZED_SMALL=OFF)
+	$(call configure,$@,-DPAWL_SANITIZED_SMALL=OFF)
 	$(call compile,$@)
 	$(call title,$@: test)
 	@ctest --preset $@
 
 test-all: test test-sanitized test-clusters asan tsan asan-gcc lint
 
-test-newest: build
+test-newest: setup-test build-release
 	@scripts/test_newest.sh build
 
 fuzz: SECONDS ?= 30
@@ -105,9 +111,9 @@ fuzz: setup
 
 torture: SECONDS ?= 120
 torture: STORE ?= all
-torture: setup
+torture: setup-test
 	$(call title,torture: build)
-	$(call configure,release)
+	$(call configure,release,-DPAWL_BUILD_TESTS=ON)
 	$(call compile,release,-t pawl_torture)
 	$(call title,torture)
 	@scripts/torture.sh build $(STORE) $(SECONDS) $(SEED)

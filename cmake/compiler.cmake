@@ -8,6 +8,15 @@ if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 
+# The compilers that every change is built with: newer ones know other warnings.
+set(knows_no_other_warnings OFF)
+if(PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
+  set(knows_no_other_warnings ON)
+elseif(PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^16\\.")
+  set(knows_no_other_warnings ON)
+endif()
+option(PAWL_WERROR "A warning is an error" ${knows_no_other_warnings})
+
 set(pawl_compile_options -Wall -Wextra)
 if(PAWL_WERROR)
   list(APPEND pawl_compile_options -Werror)
@@ -22,6 +31,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND pawl_compile_options -Wno-mismatched-new-delete)
   # ... and sees overflows where std::string joins literals (GCC PR105651); clang and ASan look there, too.
   list(APPEND pawl_compile_options -Wno-array-bounds -Wno-restrict -Wno-stringop-overread)
+  if(PAWL_UNITY)
+    # It takes a source for a header where another source includes it.
+    list(APPEND pawl_compile_options -Wno-subobject-linkage)
+  endif()
   if(PAWL_SANITIZE MATCHES "thread")
     # GCC's TSan does not see atomic_thread_fence, and says so for every one in Asio.
     list(APPEND pawl_compile_options -Wno-tsan)
@@ -60,6 +73,10 @@ function(pawl_compile target)
                       $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Boost::headers> fmt::fmt Threads::Threads)
+  if(PAWL_UNITY)
+    # By folder, as they are sorted by their paths. Not larger: two cores want something to do to the end.
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   if(NOT arg_PCH STREQUAL target)
     target_precompile_headers(${target} REUSE_FROM ${arg_PCH})
   endif()

@@ -42,11 +42,10 @@ function(pawl_gtest_program target)
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
 endfunction()
 
-# One gtest program, its cases known to ctest under `label`. The timeout is a hang guard, not a measure. PROPERTIES of the
+# The cases of a gtest program, each known to ctest under `label`. The timeout is a hang guard, not a measure. PROPERTIES of the
 # tests come last.
-function(pawl_tests target label)
+function(pawl_discover target label)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "PROPERTIES")
-  pawl_gtest_program(${target} ${arg_UNPARSED_ARGUMENTS})
   gtest_discover_tests(
     ${target}
     TEST_FILTER "${arg_FILTER}"
@@ -54,6 +53,26 @@ function(pawl_tests target label)
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 300 ${arg_PROPERTIES})
+endfunction()
+
+# One gtest program, and its cases.
+function(pawl_tests target label)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "PROPERTIES")
+  pawl_gtest_program(${target} ${arg_UNPARSED_ARGUMENTS})
+  pawl_discover(${target} ${label} FILTER "${arg_FILTER}" PROPERTIES ${arg_PROPERTIES})
+endfunction()
+
+# The filter for all cases of a source.
+function(pawl_cases_of source result)
+  file(STRINGS ${source} lines REGEX "^TEST(_[FP])?\\(")
+  list(TRANSFORM lines REPLACE "^TEST[_FP]*\\(([A-Za-z0-9_]+),.*" "\\1.*")
+  list(REMOVE_DUPLICATES lines)
+  set(others ${lines})
+  list(TRANSFORM others PREPEND "*/")
+  list(JOIN lines ":" filter)
+  list(JOIN others ":" instantiated)
+  set(${result} "${filter}:${instantiated}" PARENT_SCOPE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
 endfunction()
 
 # The cases of a gtest program in so many processes: a process for each case takes longer than most cases do. A shard that fails
@@ -144,6 +163,11 @@ else()
   pawl_test_objects(${support} pawl SOURCES ${support_sources})
 endif()
 
+# They have names in common with their neighbours.
+set_source_files_properties(
+  src/base/real_runtime_test.cpp src/session/keeper_test.cpp src/session/validity_test.cpp tests/redis/faults_test.cpp
+  tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp tests/zookeeper/fork_test.cpp tests/zookeeper/hazards_test.cpp tests/zookeeper/interop_test.cpp
+  tests/zookeeper/names_test.cpp tests/zookeeper/servers_test.cpp tests/zookeeper/auth_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(unit_sources)
   pawl_gtest_program(pawl_unit_tests SOURCES ${unit_sources} LINK ${support})
   pawl_test_shards(units pawl_unit_tests unit * 4)
@@ -224,31 +248,26 @@ if(PAWL_SANITIZED_SMALL)
 endif()
 
 if(PAWL_STORE_REDIS)
-  # One program per file: each starts servers of its own.
   file(GLOB redis_sources CONFIGURE_DEPENDS tests/redis/*_test.cpp)
-  foreach(source IN LISTS redis_sources)
-    get_filename_component(name ${source} NAME_WE)
-    set(properties "")
-    if(name STREQUAL "interop_test")
-      # The first of them builds Redisson's program: one at a time, so that the others do not sit and wait; and early.
-      set(properties PROPERTIES RESOURCE_LOCK redisson COST 500)
-    endif()
-    pawl_tests(pawl_redis_${name} redis SOURCES ${source} tests/process/sanitizers.cpp LINK ${support} ${properties})
-    target_compile_definitions(pawl_redis_${name} PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}"
-                                                          PAWL_BINARY="${PROJECT_BINARY_DIR}")
-  endforeach()
+  pawl_gtest_program(pawl_redis_tests SOURCES ${redis_sources} tests/process/sanitizers.cpp LINK ${support})
+  target_compile_definitions(pawl_redis_tests PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}" PAWL_BINARY="${PROJECT_BINARY_DIR}")
+  pawl_cases_of(${PROJECT_SOURCE_DIR}/tests/redis/interop_test.cpp interop)
+  pawl_discover(pawl_redis_tests redis FILTER "-${interop}")
+  # The first of them builds Redisson's program: one at a time, so that the others do not sit and wait; and early.
+  pawl_discover(pawl_redis_tests redis FILTER "${interop}" PROPERTIES RESOURCE_LOCK redisson COST 500)
 endif()
 
 if(PAWL_STORE_ZOOKEEPER)
-  # The same, but each of them is one test.
   file(GLOB zookeeper_sources CONFIGURE_DEPENDS tests/zookeeper/*_test.cpp)
+  pawl_gtest_program(pawl_zookeeper_tests SOURCES ${zookeeper_sources} tests/process/sanitizers.cpp LINK ${support}
+                     ZooKeeper::ZooKeeper)
+  target_compile_definitions(pawl_zookeeper_tests PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}"
+                                                          PAWL_BINARY="${PROJECT_BINARY_DIR}")
+  # Each file is one test.
   foreach(source IN LISTS zookeeper_sources)
     get_filename_component(name ${source} NAME_WE)
-    pawl_gtest_program(pawl_zookeeper_${name} SOURCES ${source} tests/process/sanitizers.cpp LINK ${support}
-                       ZooKeeper::ZooKeeper)
-    target_compile_definitions(pawl_zookeeper_${name} PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}"
-                                                              PAWL_BINARY="${PROJECT_BINARY_DIR}")
-    pawl_test_at_once(${name} pawl_zookeeper_${name} zookeeper *)
+    pawl_cases_of(${source} cases)
+    pawl_test_at_once(${name} pawl_zookeeper_tests zookeeper ${cases})
   endforeach()
 endif()
 

@@ -1,13 +1,21 @@
 #!/bin/sh
-# Installs what pawl is built and tested with, on Debian 12. Does nothing when all of it is there.
+# Installs what pawl needs on Debian 12. Does nothing when all of it is there.
+# usage: scripts/setup.sh [build|test|all]     default: all
+#   build: to compile the library and the command; test: also for `make test`; all: also for sanitizers, fuzzing and lint
 set -eu
 
-packages="
-  build-essential g++ cmake ninja-build ccache git python3 pkg-config
-  libboost1.81-dev libexpected-dev libfmt-dev libcli11-dev libgtest-dev libgmock-dev rsync
-  liblmdb-dev libhiredis-dev libssl-dev redis-server redis-sentinel redis-tools python3-redis openssl liblua5.1-0-dev
-  libzookeeper-st-dev libzookeeper-java openjdk-17-jdk-headless libcurator-recipes-java python3-kazoo
+build="
+  build-essential g++ cmake ninja-build ccache python3 pkg-config
+  libboost1.81-dev libexpected-dev libfmt-dev libcli11-dev
+  liblmdb-dev libhiredis-dev libssl-dev libzookeeper-st-dev
+"
+test="
+  git rsync openssl libgtest-dev libgmock-dev liblua5.1-0-dev
+  redis-server redis-sentinel redis-tools python3-redis
+  libzookeeper-java openjdk-17-jdk-headless libcurator-recipes-java python3-kazoo
   etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql
+"
+all="
   clang-16 libclang-rt-16-dev clang-tidy-16 clang-format-16 llvm-16
 "
 
@@ -15,6 +23,13 @@ fail() {
   echo "setup: $*" >&2
   exit 1
 }
+
+case "${1:-all}" in
+  build) packages=$build ;;
+  test) packages="$build $test" ;;
+  all) packages="$build $test $all" ;;
+  *) fail "usage: scripts/setup.sh [build|test|all]" ;;
+esac
 
 is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -32,7 +32,7 @@ std::int64_t milliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-std::string json_of(const Owner& owner) {
+std::string json_of_owner(const Owner& owner) {
   return fmt::format("\"host\": {}, \"pid\": {}, \"label\": {}, \"foreign\": {}", json_quote(owner.host), owner.pid,
                      json_quote(owner.label), owner.foreign);
 }
@@ -41,10 +41,10 @@ std::string json_of_value(std::string_view value) {
   return fmt::format("\"value\": {}, \"encoded_value\": {}", json_quote(value), json_quote(base::encode_name(value)));
 }
 
-std::string json_of(const ClaimView& claim, Kind kind, bool holds) {
+std::string json_of_claim(const ClaimView& claim, Kind kind, bool holds) {
   std::string out =
       fmt::format("{{\"claim\": {}, \"mode\": {}, {}, \"age_ms\": {}, \"lease_left_ms\": {}, \"release_requested\": {}",
-                  json_quote(claim.claim), json_quote(to_string(claim.mode)), json_of(claim.owner),
+                  json_quote(claim.claim), json_quote(to_string(claim.mode)), json_of_owner(claim.owner),
                   milliseconds(claim.age), milliseconds(claim.lease_left), claim.release_requested);
   if (holds) out += fmt::format(", \"token\": {}", json_quote(claim.token.to_string()));
   if (kind == Kind::permits) out += fmt::format(", \"permits\": {}", claim.permits);
@@ -53,22 +53,22 @@ std::string json_of(const ClaimView& claim, Kind kind, bool holds) {
   return out + "}";
 }
 
-std::string json_of(const std::vector<ClaimView>& claims, Kind kind, bool hold) {
+std::string json_of_claims(const std::vector<ClaimView>& claims, Kind kind, bool hold) {
   std::vector<std::string> rows;
   rows.reserve(claims.size());
-  for (const ClaimView& claim : claims) rows.push_back("\n      " + json_of(claim, kind, hold));
+  for (const ClaimView& claim : claims) rows.push_back("\n      " + json_of_claim(claim, kind, hold));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
-std::string json_of(const LockView& view) {
+std::string json_of_view(const LockView& view) {
   const std::string permits = view.kind == Kind::permits ? fmt::format(", \"permits\": {}", view.permits) : "";
   return fmt::format(
       "    {{\"name\": {}, \"encoded_name\": {}, \"kind\": {}, \"scheme\": {}, \"shut_for_ms\": {}{},\n"
       "     \"holders\": {},\n"
       "     \"waiters\": {}}}",
       json_quote(view.name), json_quote(base::encode_name(view.name)), json_quote(to_string(view.kind)),
-      json_quote(view.scheme), milliseconds(view.shut_for), permits, json_of(view.holders, view.kind, true),
-      json_of(view.waiters, view.kind, false));
+      json_quote(view.scheme), milliseconds(view.shut_for), permits, json_of_claims(view.holders, view.kind, true),
+      json_of_claims(view.waiters, view.kind, false));
 }
 
 }  // namespace
@@ -97,13 +97,13 @@ std::string json_of(const std::vector<LockView>& views) {
   if (views.empty()) return "[]";
   std::vector<std::string> rows;
   rows.reserve(views.size());
-  for (const LockView& view : views) rows.push_back(json_of(view));
+  for (const LockView& view : views) rows.push_back(json_of_view(view));
   return fmt::format("[\n{}\n  ]", fmt::join(rows, ",\n"));
 }
 
 std::string json_of(const Leader& leader) {
   return fmt::format("{{{}, \"token\": {}, {}, \"age_ms\": {}}}", json_of_value(leader.value),
-                     json_quote(leader.token.to_string()), json_of(leader.owner), milliseconds(leader.age));
+                     json_quote(leader.token.to_string()), json_of_owner(leader.owner), milliseconds(leader.age));
 }
 
 std::string json_document(std::string_view members) {

@@ -79,7 +79,7 @@ void print_table(const std::vector<const Capabilities*>& all) {
   for (const Ability& ability : abilities) fmt::print("  {:<10}  {}\n", ability.column, ability.meaning);
 }
 
-std::string json_of(const Capabilities& can) {
+std::string json_of_scheme(const Capabilities& can) {
   const auto milliseconds = [](Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); };
   std::string out = fmt::format("    {{\"store\": {}, \"scheme\": {}, \"summary\": {}", json_quote(can.store),
                                 json_quote(can.scheme), json_quote(can.summary));
@@ -93,7 +93,7 @@ std::string json_of(const Capabilities& can) {
 
 void print_json(const std::vector<const Capabilities*>& all) {
   std::string rows;
-  for (const Capabilities* can : all) rows += (rows.empty() ? "" : ",\n") + json_of(*can);
+  for (const Capabilities* can : all) rows += (rows.empty() ? "" : ",\n") + json_of_scheme(*can);
   fmt::print("{{\n  \"version\": 1,\n  \"schemes\": [\n{}\n  ]\n}}\n", rows);
 }
 

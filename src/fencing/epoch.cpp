@@ -14,7 +14,7 @@ namespace pawl::fencing {
 
 namespace {
 
-constexpr std::string_view heading = "pawl-epoch";
+constexpr std::string_view epoch_heading = "pawl-epoch";
 
 Error refused(std::string_view text) {
   return {Errc::invalid_argument, fmt::format("\"{}\" is not an epoch record of pawl", base::printable(text))};
@@ -29,7 +29,7 @@ std::string_view take_value(std::string_view& text, std::string_view key) {
 }  // namespace
 
 std::string EpochRecord::to_text() const {
-  return fmt::format("{} {} epoch={} store={} identity={}", heading, layout, epoch, base::hex(store_id),
+  return fmt::format("{} {} epoch={} store={} identity={}", epoch_heading, layout, epoch, base::hex(store_id),
                      base::encode_name(identity));
 }
 
@@ -37,7 +37,7 @@ Result<EpochRecord> EpochRecord::parse(std::string_view text) {
   std::string_view rest = text;
   EpochRecord out;
   std::uint64_t layout = 0;
-  if (take_until(rest, ' ') != heading || !parse_number(take_until(rest, ' '), layout)) return refused(text);
+  if (take_until(rest, ' ') != epoch_heading || !parse_number(take_until(rest, ' '), layout)) return refused(text);
   if (layout > current_layout) {
     return {Errc::unsupported,
             fmt::format("the store's epoch record has layout {}, this pawl knows {} only: use the newer "

@@ -18,7 +18,7 @@ using base::planted;
 
 namespace {
 
-constexpr std::string_view heading = "pawl-fence ";
+constexpr std::string_view fence_heading = "pawl-fence ";
 constexpr std::string_view no_store = "-";
 
 Error not_marks() { return {Errc::invalid_argument, "it is not a fence's file"}; }
@@ -138,7 +138,7 @@ bool Marks::adopt(std::uint64_t store_id) {
 
 std::string Marks::to_text(std::uint64_t layout) const {
   std::string text =
-      fmt::format("{}{}\nkind {}\nname {}\n", heading, layout, to_string(kind_), base::encode_name(name_));
+      fmt::format("{}{}\nkind {}\nname {}\n", fence_heading, layout, to_string(kind_), base::encode_name(name_));
   if (layout > 1) text += fmt::format("store {}\n", store_ ? base::hex(*store_) : std::string(no_store));
   text += fmt::format("exclusive {}\nshared {}\n", exclusive_.to_string(), shared_.to_string());
   for (const auto& [slot, token] : slots_) text += fmt::format("slot {} {}\n", slot, token.to_string());
@@ -148,7 +148,7 @@ std::string Marks::to_text(std::uint64_t layout) const {
 Result<Marks> Marks::parse(std::string_view text) {
   std::string_view rest = text;
   std::uint64_t layout = 0;
-  if (!parse_number(take_line(rest, heading), layout) || layout == 0) return not_marks();
+  if (!parse_number(take_line(rest, fence_heading), layout) || layout == 0) return not_marks();
   if (layout > current_layout) {
     return {Errc::unsupported,
             fmt::format("it has layout {}, this pawl knows {} only: use the newer pawl that wrote it", layout,

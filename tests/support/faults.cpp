@@ -89,28 +89,28 @@ std::size_t ScriptedFaults::count(store::Notice::What what) const {
   return found == notices_.end() ? 0 : found->second;
 }
 
-Fault ScriptedFaults::next(Operation operation) {
+RequestFault ScriptedFaults::next(Operation operation) {
   std::lock_guard lock(mutex_);
   ++counts_[static_cast<std::size_t>(operation)];
-  Fault fault;
+  RequestFault fault;
   fault.request_delay = delay_;
   if (duplicate_) fault.again_after = Duration::zero();
   if (cut_) {
-    fault.loss = Fault::Loss::request;
+    fault.loss = RequestFault::Loss::request;
   } else if (refuse_) {
-    fault.loss = Fault::Loss::refuse;
+    fault.loss = RequestFault::Loss::refuse;
   } else if (take_one(lost_requests_, operation)) {
-    fault.loss = Fault::Loss::request;
+    fault.loss = RequestFault::Loss::request;
   } else if (take_one(lost_replies_, operation) || drop_replies_) {
-    fault.loss = Fault::Loss::reply;
+    fault.loss = RequestFault::Loss::reply;
   } else if (take_one(thrown_, operation)) {
-    fault.loss = Fault::Loss::thrown;
+    fault.loss = RequestFault::Loss::thrown;
   } else if (take_one(thrown_after_, operation)) {
-    fault.loss = Fault::Loss::thrown_after;
+    fault.loss = RequestFault::Loss::thrown_after;
   } else if (take_one(refused_after_, operation)) {
-    fault.loss = Fault::Loss::refuse_after;
+    fault.loss = RequestFault::Loss::refuse_after;
   }
-  const bool thrown = fault.loss == Fault::Loss::thrown || fault.loss == Fault::Loss::thrown_after;
+  const bool thrown = fault.loss == RequestFault::Loss::thrown || fault.loss == RequestFault::Loss::thrown_after;
   fault.at_once = thrown && take_one(thrown_at_once_, operation);
   return fault;
 }
@@ -136,24 +136,24 @@ FaultRates RandomFaults::rates() const {
   return rates_;
 }
 
-Fault RandomFaults::next(Operation) {
+RequestFault RandomFaults::next(Operation) {
   const FaultRates rates = this->rates();
   const bool refused = chance(rates.refuse), dropped = chance(rates.drop_request), thrown = chance(rates.thrown);
   const bool applied = chance(0.5), at_once = chance(0.5), unanswered = chance(rates.drop_reply);
   const bool late = chance(rates.request_delay), answered_late = chance(rates.reply_delay);
   const bool again = chance(rates.duplicate);
   const Duration request_delay = delay(rates), reply_delay = delay(rates), again_after = delay(rates);
-  Fault fault;
+  RequestFault fault;
   if (refused || dropped) {
-    fault.loss = refused ? Fault::Loss::refuse : Fault::Loss::request;
+    fault.loss = refused ? RequestFault::Loss::refuse : RequestFault::Loss::request;
     return fault;
   }
   if (thrown) {
-    fault.loss = applied ? Fault::Loss::thrown_after : Fault::Loss::thrown;
+    fault.loss = applied ? RequestFault::Loss::thrown_after : RequestFault::Loss::thrown;
     fault.at_once = at_once;
     return fault;
   }
-  if (unanswered) fault.loss = Fault::Loss::reply;
+  if (unanswered) fault.loss = RequestFault::Loss::reply;
   fault.request_delay = rates.latency + (late ? request_delay : Duration::zero());
   fault.reply_delay = rates.latency + (answered_late ? reply_delay : Duration::zero());
   if (again) fault.again_after = again_after;

@@ -37,7 +37,7 @@ inline constexpr std::size_t operation_count = 14;
 std::string_view to_string(Operation) noexcept;
 
 /// What happens to one request on its way to the store and back.
-struct Fault {
+struct RequestFault {
   enum class Loss : std::uint8_t {
     none,
     refuse,        ///< not applied; store_unavailable at once
@@ -73,7 +73,7 @@ struct NoticeFault {
 class FaultPlan {
  public:
   virtual ~FaultPlan() = default;
-  virtual Fault next(Operation operation) = 0;
+  virtual RequestFault next(Operation operation) = 0;
   virtual NoticeFault next_notice(const store::Notice& notice) = 0;
 };
 
@@ -105,7 +105,7 @@ class ScriptedFaults final : public FaultPlan {
   /// How many notices of that sort came; lost ones do not count.
   std::size_t count(store::Notice::What what) const;
 
-  Fault next(Operation operation) override;
+  RequestFault next(Operation operation) override;
   NoticeFault next_notice(const store::Notice& notice) override;
 
  private:
@@ -156,7 +156,7 @@ class RandomFaults final : public FaultPlan {
   /// From now on with these; FaultRates{} = nothing goes wrong any more.
   void change(FaultRates rates);
 
-  Fault next(Operation operation) override;
+  RequestFault next(Operation operation) override;
   NoticeFault next_notice(const store::Notice& notice) override;
 
  private:

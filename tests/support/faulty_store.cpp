@@ -38,7 +38,7 @@ using store::Standing;
 using store::Waker;
 using store::Withdrawal;
 using store::Withdrawn;
-using Loss = Fault::Loss;
+using Loss = RequestFault::Loss;
 
 namespace {
 
@@ -89,7 +89,7 @@ class FaultyStore::Wire {
   template <class T>
   static awaitable<Result<T>> send(std::shared_ptr<Wire> wire, Operation operation, Request<T> request,
                                    Deadline deadline) {
-    const Fault fault = wire->next(operation);
+    const RequestFault fault = wire->next(operation);
     if (fault.loss == Loss::refuse) co_return refused(operation);
     if (fault.loss == Loss::thrown) no_thread_left();
     if (fault.loss == Loss::thrown_after) {
@@ -116,7 +116,7 @@ class FaultyStore::Wire {
   /// for the request that will be sent the other way.
   template <class T>
   std::optional<Result<T>> send_now(Operation operation, const std::function<std::optional<Result<T>>()>& request) {
-    const Fault fault = next(operation);
+    const RequestFault fault = next(operation);
     if (fault.at_once && fault.loss == Loss::thrown) no_thread_left();
     std::optional<Result<T>> answer;
     if (is_clean(fault) || fault.at_once) answer = request();
@@ -154,14 +154,14 @@ class FaultyStore::Wire {
     std::optional<Result<T>> answer = {};
   };
 
-  static bool is_clean(const Fault& fault) {
+  static bool is_clean(const RequestFault& fault) {
     return fault.loss == Loss::none && fault.request_delay <= Duration::zero() &&
            fault.reply_delay <= Duration::zero() && !fault.again_after;
   }
 
   /// The way of one request, on the network: nobody waits for the end of it.
   template <class T>
-  static awaitable<void> carry(std::shared_ptr<Wire> wire, std::shared_ptr<Call<T>> call, Fault fault,
+  static awaitable<void> carry(std::shared_ptr<Wire> wire, std::shared_ptr<Call<T>> call, RequestFault fault,
                                Request<T> request, Deadline deadline) {
     // A request that arrives late is served like any other: the store knows nothing of the caller's deadline.
     const Duration patience = deadline.at == Time::max() ? Duration::max() : deadline.at - wire->client.now();
@@ -184,15 +184,15 @@ class FaultyStore::Wire {
     if (delay > Duration::zero()) co_await base::sleep_for(network, delay);
   }
 
-  Fault next(Operation operation) {
+  RequestFault next(Operation operation) {
     const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const auto& one) { return one.first == operation; });
     if (kept == kept_.end()) return plan->next(operation);
-    const Fault fault = kept->second;
+    const RequestFault fault = kept->second;
     kept_.erase(kept);
     return fault;
   }
 
-  std::vector<std::pair<Operation, Fault>> kept_;
+  std::vector<std::pair<Operation, RequestFault>> kept_;
   mutable std::mutex mutex_;  // guards the sessions: a test's thread reads them
   std::set<SessionId> sessions_;
 };

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// How long a waiter may take when all is well again: a hang guard.
-constexpr auto patience = 300s;
+constexpr auto longest_contention = 300s;
 
 /// One thread of a worker.
 class Actor {
@@ -41,7 +41,7 @@ class Actor {
     while (!calm()) contend(guarded_[chance_.below(guarded_.size())], chance_.pick({0ms, 100ms, 1000ms, 5000ms}));
     may_pause_ = false;
     for (Guarded& guarded : guarded_) {
-      if (contend(guarded, patience)) tell("again " + guarded.lock.name);
+      if (contend(guarded, longest_contention)) tell("again " + guarded.lock.name);
     }
   }
 

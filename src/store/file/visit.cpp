@@ -60,21 +60,21 @@ awaitable<void> sweep_more(EnvironmentPtr environment, base::Runtime& runtime) {
 }
 
 /// Tells the environment that one who said `must` is done, however that ended: it may be dropped with its runtime.
-class Turn {
+class Chore {
  public:
   using Done = void (Environment::*)();
-  Turn(EnvironmentPtr environment, Done done) : environment_(std::move(environment)), done_(done) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { (environment_.get()->*done_)(); }
+  Chore(EnvironmentPtr environment, Done done) : environment_(std::move(environment)), done_(done) {}
+  Chore(const Chore&) = delete;
+  Chore& operator=(const Chore&) = delete;
+  ~Chore() { (environment_.get()->*done_)(); }
 
  private:
   const EnvironmentPtr environment_;
   const Done done_;
 };
 
-awaitable<void> in_background(EnvironmentPtr environment, Turn::Done done, awaitable<void> work) {
-  const Turn turn(environment, done);
+awaitable<void> housekeeping(EnvironmentPtr environment, Chore::Done done, awaitable<void> work) {
+  const Chore turn(environment, done);
   try {
     co_await std::move(work);
   } catch (const std::system_error&) {
@@ -116,10 +116,10 @@ awaitable<Result<void>> block(base::Runtime& runtime, std::string folder, Blocki
 
 void tidy_up(const EnvironmentPtr& environment, base::Runtime& runtime) {
   if (environment->must_reserve()) {
-    base::spawn(runtime, in_background(environment, &Environment::has_reserved, reserve_more(environment, runtime)));
+    base::spawn(runtime, housekeeping(environment, &Environment::has_reserved, reserve_more(environment, runtime)));
   }
   if (environment->must_sweep()) {
-    base::spawn(runtime, in_background(environment, &Environment::has_swept, sweep_more(environment, runtime)));
+    base::spawn(runtime, housekeeping(environment, &Environment::has_swept, sweep_more(environment, runtime)));
   }
 }
 

@@ -14,8 +14,6 @@ namespace pawl::store::redis {
 
 namespace {
 
-constexpr std::size_t longest_name = 1024;  // in a key
-
 /// As our client gave it; of a lock that only others use, as far as its key tells.
 std::string name_in(const Reply& answer, const std::string& encoded) {
   if (!answer.items.empty() && !answer.items[0].text.empty()) return answer.items[0].text;

@@ -17,8 +17,6 @@ namespace pawl::store::redis {
 
 namespace {
 
-constexpr std::size_t longest_name = 1024;  // in a key; the record has the whole name
-
 /// The server's milliseconds as a time of ours: only differences count.
 base::Time time_of(std::uint64_t milliseconds) { return base::Time(std::chrono::milliseconds(milliseconds)); }
 

@@ -3,11 +3,15 @@
 #include "store/redis/server.hpp"
 #include "store/scheme.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace pawl::store::redis {
+
+/// In a key; the lock's record has the whole name.
+inline constexpr std::size_t longest_name = 1024;
 
 /// What all schemes do alike: a claim is known to the server by its id, whatever its lock is made of.
 class Scripted : public Scheme {

@@ -13,7 +13,7 @@ namespace pawl::store::zookeeper {
 namespace {
 
 constexpr Duration bystander_session = std::chrono::seconds(10);
-constexpr int attempts = 4;  // at something that others may undo meanwhile
+constexpr int epoch_attempts = 4;  // at something that others may undo meanwhile
 
 std::string epoch_text(std::uint64_t epoch, std::uint64_t store) {
   Words words;
@@ -124,7 +124,7 @@ awaitable<Result<void>> Link::make(std::string path, int mode, Deadline deadline
 }
 
 awaitable<Result<std::uint64_t>> Link::epoch(Deadline deadline) {
-  for (int i = 0; i < attempts && !epoch_; ++i) {
+  for (int i = 0; i < epoch_attempts && !epoch_; ++i) {
     const std::uint64_t changes = epoch_changes_;
     const Answer known = co_await connection->get(epoch_path_, Watch::yes)->wait(deadline);
     if (known.ok()) {
@@ -318,7 +318,7 @@ awaitable<Result<std::uint64_t>> Server::epoch_of(std::shared_ptr<Link> link, De
 
 awaitable<Result<std::uint64_t>> Server::raise_epoch(Deadline deadline) {
   const auto self = shared_from_this();
-  for (int i = 0; i < attempts; ++i) {
+  for (int i = 0; i < epoch_attempts; ++i) {
     Result<std::shared_ptr<Link>> link = co_await any(deadline);
     if (!link) co_return link.error();
     Connection& connection = *(*link)->connection;
