@@ -6,6 +6,8 @@
 #include "base/planted.hpp"
 #include "local/obstacle.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -347,6 +349,22 @@ void LocalLock::claim_lost() {
   claim_for_head();
 }
 
+namespace {
+
+using Task = session::Context::Task;
+
+// Whoever holds it next must not do so before: losses are told in the order in which they were reported.
+awaitable<void> let_go_when_told(std::shared_ptr<session::Context> context, [[maybe_unused]] std::shared_ptr<Task> task,
+                                 std::shared_ptr<claim::RemoteClaim> remote, store::Ending ending) {
+  const auto told = std::make_shared<base::Wakeup>(context->runtime);
+  context->runtime.notify(
+      [told, executor = context->runtime.executor()] { boost::asio::post(executor, [told] { told->notify(); }); });
+  co_await told->wait(Time::max());
+  remote->let_go(ending, nullptr);
+}
+
+}  // namespace
+
 void LocalLock::close() {
   if (planted(Bug::close_keeps_waiters)) {
     for (const auto& hold : current_) hold->lose("the client was closed");
@@ -362,9 +380,10 @@ void LocalLock::close() {
     // It may have been let go just before, and the word is still on its way to us.
     lost = lost || hold->state() == HoldState::lost;
   }
-  if (closed_with_.remote) {
-    closed_with_.remote->let_go(lost ? store::Ending::failed : store::Ending::clean, nullptr);
-  }
+  const std::shared_ptr<claim::RemoteClaim>& remote = closed_with_.remote;
+  if (!remote) return;
+  if (!lost) return remote->let_go(store::Ending::clean, nullptr);
+  base::spawn(runtime_, let_go_when_told(context_, std::make_shared<Task>(*context_), remote, store::Ending::failed));
 }
 
 awaitable<Result<void>> LocalLock::downgrade(std::shared_ptr<LocalHold> hold) {
