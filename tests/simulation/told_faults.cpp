@@ -9,20 +9,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string_view describe(Fault::Loss loss) {
+std::string_view describe(RequestFault::Loss loss) {
   switch (loss) {
-    case Fault::Loss::none: break;
-    case Fault::Loss::refuse: return ", refused";
-    case Fault::Loss::request: return ", lost on its way";
-    case Fault::Loss::reply: return ", answer lost";
-    case Fault::Loss::thrown: return ", thrown";
-    case Fault::Loss::thrown_after: return ", thrown after it was done";
-    case Fault::Loss::refuse_after: return ", refused after it was done";
+    case RequestFault::Loss::none: break;
+    case RequestFault::Loss::refuse: return ", refused";
+    case RequestFault::Loss::request: return ", lost on its way";
+    case RequestFault::Loss::reply: return ", answer lost";
+    case RequestFault::Loss::thrown: return ", thrown";
+    case RequestFault::Loss::thrown_after: return ", thrown after it was done";
+    case RequestFault::Loss::refuse_after: return ", refused after it was done";
   }
   return "";
 }
 
-std::string describe(const Fault& fault, Duration latency) {
+std::string describe(const RequestFault& fault, Duration latency) {
   std::string text(describe(fault.loss));
   const auto add = [&](std::string_view what, Duration delay) {
     if (delay > latency) text += fmt::format(", {} {:.1f} ms", what, static_cast<double>(delay / 1us) / 1000);
@@ -47,8 +47,8 @@ std::string_view describe(store::Notice::What what) {
 
 }  // namespace
 
-Fault ToldFaults::next(Operation operation) {
-  const Fault fault = faults_->next(operation);
+RequestFault ToldFaults::next(Operation operation) {
+  const RequestFault fault = faults_->next(operation);
   ++requests_;
   if (!monitor_.tells()) return fault;
   const std::string what = describe(fault, latency_);

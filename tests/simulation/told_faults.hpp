@@ -23,7 +23,7 @@ class ToldFaults final : public FaultPlan {
         store_(store),
         name_(std::move(name)) {}
 
-  Fault next(Operation operation) override;
+  RequestFault next(Operation operation) override;
   NoticeFault next_notice(const store::Notice& notice) override;
 
  private:
