@@ -17,7 +17,7 @@ namespace pawl::test {
 /// A folder of the file store inside a simulated world: its rules (store/file/tables) over a real LMDB in memory, one
 /// transaction per request. What stands around them in the product is simulated: who lives, the token file, the mailboxes.
 /// A process that is paused or crashes between its transaction and its letters sends them late, or never.
-class FileFolder : private store::file::Roll {
+class FileFolder final : private store::file::Roll {
  public:
   using ProcessKey = store::file::ProcessKey;
   using Tables = store::file::Tables;
