@@ -30,7 +30,8 @@ Duration monotonic() {
 
 /// 0: right.
 int look_at_the_clock() {
-  if (read_boot_clock().time_since_epoch() - monotonic() < slept) return 1;
+  const Duration awake = monotonic();  // first, or a little less than `slept` is between the two
+  if (read_boot_clock().time_since_epoch() - awake < slept) return 1;
   const int timer = make_boot_timer();
   set_boot_timer(timer, read_boot_clock() + 1ms);
   pollfd polled{timer, POLLIN, 0};
