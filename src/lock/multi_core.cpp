@@ -68,9 +68,9 @@ class OrderWatch : public std::enable_shared_from_this<OrderWatch> {
   }
   /// Passes on what stops the user's wait, too.
   std::stop_token begin(const std::stop_token& users) {
-    const auto self = shared_from_this();
-    relay_.emplace(runtime_of(*plan_), users, [self] { self->stop_.request_stop(); });
-    base::spawn(runtime_of(*plan_), watch(self));
+    // Of this object the relay must keep nothing: it is a part of it.
+    relay_.emplace(runtime_of(*plan_), users, [stop = stop_]() mutable { stop.request_stop(); });
+    base::spawn(runtime_of(*plan_), watch(shared_from_this()));
     return stop_.get_token();
   }
   /// True: it was this one that stopped.
