@@ -26,9 +26,9 @@ set(PAWL_STORE_LIBRARIES "") # what pkg-config tells to link
 list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 
 # A store with a library of its own: built when that is there, left out when it is not.
-#   pawl_store(<name> CALLED <in words> NEEDS <in words> DEBIAN <packages> IF <variables> MODULE <finder> LINK <library>)
+#   pawl_store(<name> CALLED <in words> NEEDS <in words> DEBIAN <packages> IF <variables> MODULE <finders> LINK <libraries>)
 macro(pawl_store name)
-  cmake_parse_arguments(store "" "CALLED;NEEDS;DEBIAN;MODULE;LINK" "IF" ${ARGN})
+  cmake_parse_arguments(store "" "CALLED;NEEDS;DEBIAN" "IF;MODULE;LINK" ${ARGN})
   string(TOUPPER "PAWL_STORE_${name}" store_option)
   set(store_found ON)
   foreach(variable IN LISTS store_IF)
@@ -53,16 +53,22 @@ find_package(OpenSSL QUIET)
 find_package(LMDB MODULE QUIET)
 find_package(hiredis MODULE QUIET)
 find_package(ZooKeeper MODULE QUIET)
+find_package(Nghttp2 MODULE QUIET)
+find_package(ProtobufLite MODULE QUIET)
+find_program(PAWL_PROTOC protoc)
 pawl_store(file CALLED "file store, the default one" NEEDS "LMDB" DEBIAN "liblmdb-dev"
            IF LMDB_FOUND MODULE LMDB LINK lmdb)
 pawl_store(redis CALLED "Redis store" NEEDS "hiredis and OpenSSL" DEBIAN "libhiredis-dev libssl-dev"
            IF hiredis_FOUND OPENSSL_FOUND MODULE hiredis LINK hiredis)
 pawl_store(zookeeper CALLED "ZooKeeper store" NEEDS "libzookeeper_st and OpenSSL" DEBIAN "libzookeeper-st-dev libssl-dev"
            IF ZooKeeper_FOUND OPENSSL_FOUND MODULE ZooKeeper LINK zookeeper_st)
+pawl_store(etcd CALLED "etcd store" NEEDS "nghttp2, Protocol Buffers with protoc, and OpenSSL"
+           DEBIAN "libnghttp2-dev libprotobuf-dev protobuf-compiler libssl-dev"
+           IF Nghttp2_FOUND ProtobufLite_FOUND PAWL_PROTOC OPENSSL_FOUND MODULE Nghttp2 ProtobufLite LINK nghttp2 protobuf-lite)
 
 # src/store/net, with what it needs: for every store whose server is elsewhere.
 set(PAWL_NET OFF)
-if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER)
+if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_ETCD)
   set(PAWL_NET ON)
   list(APPEND PAWL_STORE_LIBRARIES ssl crypto)
 endif()

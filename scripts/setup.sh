@@ -8,6 +8,7 @@ build="
   build-essential g++ cmake ninja-build ccache python3 pkg-config
   libboost1.81-dev libexpected-dev libfmt-dev libcli11-dev
   liblmdb-dev libhiredis-dev libssl-dev libzookeeper-st-dev
+  libnghttp2-dev libprotobuf-dev protobuf-compiler
 "
 test="
   git rsync openssl libgtest-dev libgmock-dev liblua5.1-0-dev
