@@ -53,7 +53,7 @@ void Line::found(bool there) {
   if (state_ == State::unknown) state_ = there ? State::adrift : State::absent;
 }
 
-void Line::listed(Keys before) { stand_behind(std::move(before), true); }
+void Line::listed(Keys before, bool all) { stand_behind(std::move(before), all); }
 
 void Line::watched(Seen what) {
   if (state_ != State::behind) return;

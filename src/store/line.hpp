@@ -41,8 +41,8 @@ class Line {
   void creation_unknown();
   /// Looked for by the claim's id: it is there, or not.
   void found(bool there);
-  /// The line was listed: these are all that we must wait for.
-  void listed(Keys before);
+  /// The line was listed: these we must wait for, the last one last. `all`: there are no others.
+  void listed(Keys before, bool all = true);
   /// last() is watched, and was looked at after that.
   enum class Seen : std::uint8_t {
     gone,

@@ -8,14 +8,14 @@ namespace {
 using Step = Line::Step;
 using Seen = Line::Seen;
 
-Line behind(Line::Keys before, bool all) {
+Line line_behind(Line::Keys before, bool all) {
   Line line;
   line.created(std::move(before), all);
   return line;
 }
 
-Line waiting(Line::Keys before, bool all) {
-  Line line = behind(std::move(before), all);
+Line line_waiting(Line::Keys before, bool all) {
+  Line line = line_behind(std::move(before), all);
   line.watched(Seen::there);
   return line;
 }
@@ -26,12 +26,12 @@ TEST(Line, BeginsWithoutAKey) {
   EXPECT_EQ(line.last(), "");
 }
 
-TEST(Line, AloneItIsFirst) { EXPECT_EQ(behind({}, true).next(), Step::take); }
+TEST(Line, AloneItIsFirst) { EXPECT_EQ(line_behind({}, true).next(), Step::take); }
 
-TEST(Line, BehindAnUnknownOneItLists) { EXPECT_EQ(behind({}, false).next(), Step::list); }
+TEST(Line, BehindAnUnknownOneItLists) { EXPECT_EQ(line_behind({}, false).next(), Step::list); }
 
 TEST(Line, BehindAKnownOneItWatchesThatAndWaits) {
-  Line line = behind({"a"}, false);
+  Line line = line_behind({"a"}, false);
   EXPECT_EQ(line.next(), Step::watch);
   EXPECT_EQ(line.last(), "a");
   EXPECT_FALSE(line.waited());
@@ -52,13 +52,13 @@ TEST(Line, ALostCreationIsLookedFor) {
 }
 
 TEST(Line, AfterAHolderItIsFirstWithoutAList) {
-  Line line = waiting({"a"}, false);
+  Line line = line_waiting({"a"}, false);
   line.left(true);
   EXPECT_EQ(line.next(), Step::take);
 }
 
 TEST(Line, AfterAKeyThatWasSeenToHoldItIsFirstHoweverThatEnded) {
-  Line line = behind({"a"}, false);
+  Line line = line_behind({"a"}, false);
   line.watched(Seen::holding);
   EXPECT_EQ(line.next(), Step::wait);
   line.left(false);
@@ -66,14 +66,14 @@ TEST(Line, AfterAKeyThatWasSeenToHoldItIsFirstHoweverThatEnded) {
 }
 
 TEST(Line, AfterAWaiterThatLeftItLists) {
-  Line line = waiting({"a"}, false);
+  Line line = line_waiting({"a"}, false);
   line.left(false);
   EXPECT_EQ(line.next(), Step::list);
   EXPECT_EQ(line.last(), "");
 }
 
 TEST(Line, ThePredecessorThatVanishesBetweenListAndWatchIsSeen) {
-  Line line = behind({"a"}, false);
+  Line line = line_behind({"a"}, false);
   line.watched(Seen::gone);
   EXPECT_EQ(line.next(), Step::list);
   line.listed({});
@@ -81,7 +81,7 @@ TEST(Line, ThePredecessorThatVanishesBetweenListAndWatchIsSeen) {
 }
 
 TEST(Line, KnownKeysAreWaitedForOneByOne) {
-  Line line = waiting({"a", "b"}, true);
+  Line line = line_waiting({"a", "b"}, true);
   EXPECT_EQ(line.last(), "b");
   line.left(false);
   EXPECT_EQ(line.next(), Step::watch);
@@ -91,27 +91,27 @@ TEST(Line, KnownKeysAreWaitedForOneByOne) {
 }
 
 TEST(Line, ManyKnownKeysAreListedAgainBecauseMostWillBeGone) {
-  Line line = waiting({"a", "b", "c", "d"}, true);
+  Line line = line_waiting({"a", "b", "c", "d"}, true);
   line.left(false);
   EXPECT_EQ(line.next(), Step::list);
 }
 
 TEST(Line, AHolderAmongSeveralLeavesNoneBeforeIt) {
-  Line line = behind({"a", "b"}, true);
+  Line line = line_behind({"a", "b"}, true);
   line.watched(Seen::holding);
   line.left(false);
   EXPECT_EQ(line.next(), Step::take);
 }
 
 TEST(Line, ADoubtfulWatchIsSetAgain) {
-  Line line = waiting({"a"}, false);
+  Line line = line_waiting({"a"}, false);
   line.look_again();
   EXPECT_EQ(line.next(), Step::watch);
   EXPECT_EQ(line.last(), "a");
 }
 
 TEST(Line, WhatItHoldsIsKeptWhateverIsSeenOfOthers) {
-  Line line = behind({}, true);
+  Line line = line_behind({}, true);
   line.taken();
   line.left(true);
   line.look_again();
@@ -120,14 +120,14 @@ TEST(Line, WhatItHoldsIsKeptWhateverIsSeenOfOthers) {
 }
 
 TEST(Line, ALateEventAboutTheOneBeforeChangesNothingForAFirstOne) {
-  Line line = waiting({"a"}, false);
+  Line line = line_waiting({"a"}, false);
   line.left(true);
   line.left(false);
   EXPECT_EQ(line.next(), Step::take);
 }
 
 TEST(Line, AKeyThatWasTakenAwayStaysAway) {
-  Line line = waiting({"a"}, false);
+  Line line = line_waiting({"a"}, false);
   line.taken_away();
   EXPECT_EQ(line.next(), Step::stop);
   line.left(true);
@@ -135,7 +135,7 @@ TEST(Line, AKeyThatWasTakenAwayStaysAway) {
 }
 
 TEST(Line, AWithdrawnOneMayBeginAgain) {
-  Line line = waiting({"a"}, false);
+  Line line = line_waiting({"a"}, false);
   line.withdrawn();
   EXPECT_EQ(line.next(), Step::create);
   EXPECT_FALSE(line.waited());
