@@ -121,7 +121,7 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*.cpp)
 set(pawl_fuzzed_sources
     base/boot_clock.cpp base/duration.cpp base/error.cpp base/ids.cpp base/lock_name.cpp base/log.cpp base/names.cpp base/sha256.cpp base/url.cpp
     fencing/epoch.cpp fencing/marks.cpp fencing/sequencer.cpp fencing/token.cpp
-    store/chronicle.cpp store/rules.cpp
+    store/chronicle.cpp store/rules.cpp store/server_url.cpp
     store/file/config.cpp store/file/folder.cpp store/file/gate.cpp store/file/mail.cpp store/file/place.cpp
     store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp

@@ -348,6 +348,26 @@ Result<std::optional<Duration>> UrlOptions::duration(std::string_view key) {
   return {parsed.code(), fmt::format("option \"{}\" in {}: {}", key, url_->redacted(), parsed.error().message)};
 }
 
+Result<std::optional<std::int64_t>> UrlOptions::number(std::string_view key) {
+  const auto value = text(key);
+  if (!value) return std::optional<std::int64_t>{};
+  const auto number = number_in(*value, key);
+  if (!number) return number.error();
+  return std::optional(*number);
+}
+
+Result<std::int64_t> UrlOptions::number_in(const std::string& text, std::string_view what) const {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  if (!whole || value < 0) return wrong(fmt::format("{} is a number", what));
+  return value;
+}
+
+Error UrlOptions::wrong(std::string_view why) const {
+  return {Errc::invalid_argument, fmt::format("{}: {}", url_->redacted(), why)};
+}
+
 Result<void> UrlOptions::finish() const {
   for (const auto& option : url_->options) {
     if (known_.contains(option.key)) continue;

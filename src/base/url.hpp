@@ -83,6 +83,12 @@ class UrlOptions {
   std::optional<std::string> text(std::string_view key);
   /// Errors: invalid_argument when it is there and is no duration.
   Result<std::optional<Duration>> duration(std::string_view key);
+  /// Errors: invalid_argument when it is there and is no number, or below 0.
+  Result<std::optional<std::int64_t>> number(std::string_view key);
+  /// The same of a text that stands elsewhere in the URL.
+  Result<std::int64_t> number_in(const std::string& text, std::string_view what) const;
+  /// That the URL is wrong: names it, redacted, and says why.
+  Error wrong(std::string_view why) const;
   /// Errors: invalid_argument for the first option that nobody asked for; names those that were asked for.
   Result<void> finish() const;
 

@@ -271,6 +271,20 @@ TEST(UrlOptionsTest, AWrongDurationNamesOptionAndUrl) {
       << wrong.error().message;
 }
 
+TEST(UrlOptionsTest, ANumberIsWholeAndNotBelowZero) {
+  const Url url = must_parse("redis://u:s3cret@h?a=7&b=-1&c=x&d=&e=7x&f=99999999999999999999&g=0");
+  UrlOptions options(url);
+  EXPECT_EQ(options.number("a").value(), 7);
+  EXPECT_EQ(options.number("g").value(), 0);
+  EXPECT_EQ(options.number("none").value(), std::nullopt);
+  for (const std::string key : {"b", "c", "d", "e", "f"}) {
+    const auto wrong = options.number(key);
+    ASSERT_EQ(wrong.code(), Errc::invalid_argument) << key;
+    EXPECT_EQ(wrong.error().message, url.redacted() + ": " + key + " is a number");
+  }
+  EXPECT_TRUE(options.finish());
+}
+
 TEST(UrlOptionsTest, UnknownOptionsAreReportedWithTheKnownOnes) {
   const Url url = must_parse("memory:a?foo=1&lease=2s");
   UrlOptions options(url);

@@ -25,7 +25,7 @@ void check_redis(const store::redis::Config& config) {
 }
 
 void check_zookeeper(const store::zookeeper::Config& config) {
-  must(!config.servers.empty(), "a ZooKeeper store has a server");
+  must(!config.addresses.empty(), "a ZooKeeper store has a server");
   must(config.prefix.starts_with('/') && !config.prefix.ends_with('/'), "the prefix is a path");
   must(bool(store::zookeeper::check_path(config.chroot + config.prefix)), "the servers take the path");
   must(config.timeout > Duration::zero(), "a timeout is above 0");

@@ -330,7 +330,7 @@ TEST(ZooKeeperLostAnswers, ASessionThatCouldNotBeClosedIsNotClosedTheSecondTime)
   Stage stage;
   base::RealRuntime& runtime = base::RealRuntime::process_wide();
   store::zookeeper::Config config;
-  config.servers.push_back({.host = "127.0.0.1", .port = stage.proxy.port()});
+  config.addresses.push_back({.host = "127.0.0.1", .port = stage.proxy.port()});
   config.prefix = stage.top;
   store::zookeeper::ZooKeeperStore store(runtime, config);
   const auto in = [&](Duration time) { return base::Deadline::in(runtime.now(), time); };

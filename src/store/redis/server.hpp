@@ -6,6 +6,7 @@
 #include "store/redis/info.hpp"
 #include "store/redis/script.hpp"
 #include "store/redis/sentinels.hpp"
+#include "store/server_url.hpp"
 #include "store/store.hpp"
 
 #include <array>
@@ -21,18 +22,13 @@
 
 namespace pawl::store::redis {
 
-/// What the URL says.
-struct Config {
-  std::vector<net::Address> addresses = {};  ///< of the server; of the sentinels, where a master is named
-  std::string master = {};                   ///< as the sentinels call it
-  std::optional<base::Credentials> credentials = {};
-  std::string password_file = {};  ///< instead of the password in the URL; read for every connection
+/// What the URL says. The addresses are those of the sentinels where a master is named.
+struct Config : ServerConfig {
+  Config() { prefix = "{pawl}:"; }  // one hash tag: all keys in one slot
+
+  std::string master = {};  ///< as the sentinels call it
   std::int64_t database = 0;
-  std::string prefix = "{pawl}:";  ///< one hash tag: all keys in one slot
-  bool raw_names = false;          ///< lock names are keys, as they are
   std::int64_t wait_replicas = 0;
-  Duration timeout = std::chrono::seconds(5);
-  std::optional<net::TlsFiles> tls = {};  ///< of rediss://
 };
 
 /// Reads the text alone: no file is opened, and no server is asked. Errors: invalid_argument.

@@ -12,26 +12,18 @@ namespace {
 
 constexpr std::uint16_t default_port = 2181;
 
-Error wrong(const base::Url& url, const std::string& what) {
-  return {Errc::invalid_argument, url.redacted() + ": " + what};
-}
-
 Result<void> take_paths(const base::Url& url, base::UrlOptions& options, Config& config) {
   if (url.path.size() > 1) config.chroot = url.path;
   if (config.chroot.ends_with('/')) config.chroot.pop_back();
-  if (const auto prefix = options.text("prefix")) config.prefix = *prefix;
-  if (config.prefix.empty() || config.prefix.front() != '/') return wrong(url, "the prefix is a path: prefix=/pawl");
-  if (auto fine = check_path(config.chroot + config.prefix); !fine) return wrong(url, fine.error().message);
-  const std::string names = options.text("names").value_or("");
-  if (!names.empty() && names != "raw") return wrong(url, R"(names must be "raw")");
-  config.raw_names = names == "raw";
+  if (config.prefix.empty() || config.prefix.front() != '/') return options.wrong("the prefix is a path: prefix=/pawl");
+  if (auto fine = check_path(config.chroot + config.prefix); !fine) return options.wrong(fine.error().message);
   return {};
 }
 
-Result<void> take_dialect(const base::Url& url, base::UrlOptions& options, Config& config) {
+Result<void> take_dialect(base::UrlOptions& options, Config& config) {
   const std::string dialect = options.text("dialect").value_or("curator");
   if (dialect == "curator") return {};
-  if (dialect != "kazoo") return wrong(url, "dialect is curator or kazoo");
+  if (dialect != "kazoo") return options.wrong("dialect is curator or kazoo");
   config.dialect = Dialect::kazoo;
   return {};
 }
@@ -39,25 +31,17 @@ Result<void> take_dialect(const base::Url& url, base::UrlOptions& options, Confi
 }  // namespace
 
 Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
-  if (!url.has_authority) return wrong(url, "write zookeeper://h1,h2,h3/chroot");
+  Config config;
+  if (auto ok = read_server_options(url, options, "zookeeper://h1,h2,h3/chroot", config); !ok) return ok.error();
   if (url.scheme == "zookeeper+tls") {
     return Error{Errc::unsupported,
                  url.redacted() +
                      ": this build's ZooKeeper client has no TLS (Debian's libzookeeper-st is built "
                      "without it); put a TLS tunnel in front, or use zookeeper:// in a private network"};
   }
-  Config config;
-  config.credentials = url.credentials;
-  for (const base::Url::Host& host : url.hosts) {
-    config.servers.push_back({.host = host.name, .port = host.port.value_or(default_port)});
-  }
-  if (config.servers.empty()) config.servers.push_back({.host = "127.0.0.1", .port = default_port});
+  config.addresses = read_addresses(url, default_port);
   if (auto ok = take_paths(url, options, config); !ok) return ok.error();
-  if (auto ok = take_dialect(url, options, config); !ok) return ok.error();
-  config.password_file = options.text("password_file").value_or("");
-  Result<std::optional<Duration>> timeout = options.duration("timeout");
-  if (!timeout) return timeout.error();
-  if (*timeout && **timeout > Duration::zero()) config.timeout = **timeout;
+  if (auto ok = take_dialect(options, config); !ok) return ok.error();
   return config;
 }
 

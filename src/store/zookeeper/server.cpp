@@ -192,7 +192,7 @@ awaitable<Result<std::shared_ptr<Link>>> Server::dial(Duration session, Deadline
     co_return Error{Errc::invalid_argument, "a user of ZooKeeper has no colon in its name"};
   }
   Connection::Plan plan;
-  plan.servers = config_.servers;
+  plan.servers = config_.addresses;
   plan.first = last_answered();
   plan.session = session;
   plan.away = surroundings_.reconnecting;

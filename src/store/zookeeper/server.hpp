@@ -4,7 +4,7 @@
 #include "base/timer.hpp"
 #include "base/url.hpp"
 #include "store/claim.hpp"
-#include "store/net/address.hpp"
+#include "store/server_url.hpp"
 #include "store/store.hpp"
 #include "store/zookeeper/connection.hpp"
 #include "store/zookeeper/layout.hpp"
@@ -20,16 +20,12 @@
 
 namespace pawl::store::zookeeper {
 
-/// What the URL says.
-struct Config {
-  std::vector<net::Address> servers = {};
-  std::optional<base::Credentials> credentials = {};
-  std::string password_file = {};
-  std::string chroot = {};       ///< "/apps/billing", or nothing
-  std::string prefix = "/pawl";  ///< below it
-  bool raw_names = false;        ///< lock names are paths, as they are, below the chroot
+/// What the URL says. The prefix stands below the chroot, and so do raw names.
+struct Config : ServerConfig {
+  Config() { prefix = "/pawl"; }
+
+  std::string chroot = {};  ///< "/apps/billing", or nothing
   Dialect dialect = Dialect::curator;
-  Duration timeout = std::chrono::seconds(5);
 };
 
 /// Reads the text alone: no server is asked. Errors: invalid_argument; unsupported (TLS).
