@@ -126,7 +126,7 @@ set(pawl_fuzzed_sources
     store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
     store/redis/script.cpp
-    store/zookeeper/config.cpp store/zookeeper/layout.cpp store/zookeeper/record.cpp)
+    store/zookeeper/config.cpp store/zookeeper/layout.cpp store/record.cpp)
 
 if(NOT PAWL_STORE_FILE)
   list(FILTER unit_sources EXCLUDE REGEX "/src/store/file/")

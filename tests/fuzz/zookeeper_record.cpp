@@ -1,6 +1,6 @@
 // What stands in ZooKeeper's nodes: whatever can be read is written in one way, and read again as the same.
 
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace pawl::fuzz::zookeeper_record {

@@ -1,6 +1,6 @@
 // Permits on ZooKeeper: one node for each, however many are taken at once, and what older clients have left is read.
 
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 #include "tests/zookeeper/stage.hpp"
 
 #include <gmock/gmock.h>

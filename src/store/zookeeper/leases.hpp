@@ -1,7 +1,7 @@
 #pragma once
 
 #include "store/zookeeper/connection.hpp"
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 
 #include <cstddef>
 #include <cstdint>

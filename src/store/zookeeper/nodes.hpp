@@ -1,7 +1,7 @@
 #pragma once
 
 #include "store/scheme.hpp"
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 #include "store/zookeeper/server.hpp"
 
 #include <chrono>

@@ -3,7 +3,7 @@
 #include "base/escaped.hpp"
 #include "fencing/epoch.hpp"
 #include "store/credentials.hpp"
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <string>
 
-namespace pawl::store::zookeeper {
+namespace pawl::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -14,7 +14,9 @@ Record a_record() {
   Record record;
   record.id = {1, 2};
   record.owner = {.host = "db7", .pid = 4711, .label = "nightly backup = 100% \n done"};
+  record.stage = Record::Stage::failed;
   record.mode = Mode::shared;
+  record.since = 1'700'000'000'001;
   record.permits = {.wanted = 2, .of = 5};
   record.slots = {0, 4};
   record.value = std::string("\0\xFF -", 4);
@@ -35,6 +37,8 @@ TEST(RecordTest, ComesBackAsItWas) {
   EXPECT_EQ(is->owner.host, was.owner.host);
   EXPECT_EQ(is->owner.pid, was.owner.pid);
   EXPECT_EQ(is->owner.label, was.owner.label);
+  EXPECT_EQ(is->stage, was.stage);
+  EXPECT_EQ(is->since, was.since);
   EXPECT_EQ(is->mode, was.mode);
   EXPECT_EQ(is->permits, was.permits);
   EXPECT_EQ(is->slots, was.slots);
@@ -97,4 +101,4 @@ TEST(NotesTest, OfAFolderOfOthersSayNothing) {
 }
 
 }  // namespace
-}  // namespace pawl::store::zookeeper
+}  // namespace pawl::store

@@ -1,4 +1,4 @@
-#include "store/zookeeper/record.hpp"
+#include "store/record.hpp"
 
 #include "base/lock_name.hpp"
 
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <sstream>
 
-namespace pawl::store::zookeeper {
+namespace pawl::store {
 
 namespace {
 
@@ -96,6 +96,7 @@ std::string Record::to_text() const {
   Words words;
   words.put("id", to_string(id));
   put_owner(words, owner);
+  if (stage != Stage::waiting) words.put("stage", stage == Stage::held ? "held" : "failed");
   if (mode == Mode::shared) words.put("mode", "shared");
   if (permits.of != 0) {
     words.put("wanted", permits.wanted);
@@ -104,6 +105,7 @@ std::string Record::to_text() const {
   if (!slots.empty()) words.put("slots", joined(slots));
   if (!value.empty()) words.put("value", value);
   words.put("lease", milliseconds(lease));
+  if (since != 0) words.put("since", since);
   if (lock_delay > Duration::zero()) words.put("delay", milliseconds(lock_delay));
   words.put("epoch", epoch);
   if (token != Token()) words.put("token", token.to_string());
@@ -117,12 +119,14 @@ std::optional<Record> Record::parse(std::string_view text) {
   Record record;
   if (!words || !base::parse_hex(words->text("id"), record.id.high, record.id.low)) return std::nullopt;
   record.owner = owner_of(*words);
+  if (words->has("stage")) record.stage = words->text("stage") == "held" ? Stage::held : Stage::failed;
   record.mode = words->has("mode") ? Mode::shared : Mode::exclusive;
   record.permits.wanted = static_cast<std::uint32_t>(words->number("wanted"));
   record.permits.of = static_cast<std::uint32_t>(words->number("of"));
   record.slots = split(words->text("slots"));
   record.value = words->text("value");
   record.lease = from_milliseconds(words->number("lease"));
+  record.since = words->number("since");
   record.lock_delay = from_milliseconds(words->number("delay"));
   record.epoch = words->number("epoch");
   if (const Result<Token> token = Token::parse(words->text("token"))) record.token = *token;
@@ -173,4 +177,4 @@ Notes Notes::parse(std::string_view text) {
   return notes;
 }
 
-}  // namespace pawl::store::zookeeper
+}  // namespace pawl::store

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-namespace pawl::store::zookeeper {
+namespace pawl::store {
 
-/// Words of the form key=value behind "pawl1", as our nodes have them in their data: readable in any client.
+/// Words of the form key=value behind "pawl1", as a store's nodes or keys have them for a value: readable in any client.
 class Words {
  public:
   /// Nothing: these are not ours.
@@ -31,15 +31,24 @@ class Words {
   std::map<std::string, std::string> words_;
 };
 
-/// What a claim's node says of it.
+/// What the node or key of a claim says of it.
 struct Record {
+  /// Where its place among the others does not tell.
+  enum class Stage : std::uint8_t {
+    waiting,
+    held,
+    failed,  ///< its holder has lost it: it stands in the way for its lock-delay
+  };
+
   ClaimId id = {};
+  Stage stage = Stage::waiting;
   Owner owner = {};
   Mode mode = Mode::exclusive;
   Claim::Permits permits = {};
   Slots slots = {};
   std::string value = {};
-  Duration lease = {};  ///< how long the servers wait for a sign of life: the session's, not ours
+  Duration lease = {};      ///< how long the servers wait for a sign of life: the session's, not ours
+  std::uint64_t since = 0;  ///< milliseconds since 1970, by its client's clock; 0: the store knows
   Duration lock_delay = {};
   std::uint64_t epoch = 0;  ///< when it was made; that of its token is the same or a later one
   Token token = {};         ///< where it is not the node's own: after a downgrade
@@ -47,11 +56,11 @@ struct Record {
   bool release_requested = false;
 
   std::string to_text() const;
-  /// Nothing: the node of another library.
+  /// Nothing: another library's.
   static std::optional<Record> parse(std::string_view text);
 };
 
-/// What the folder of a lock says: only who holds the lock, or is about to, writes it.
+/// What a store keeps of a lock itself: only who holds the lock, or is about to, writes it.
 struct Notes {
   /// Somebody has held it with a lock-delay: look whether he failed.
   bool delayed = false;
@@ -69,4 +78,4 @@ struct Notes {
   static Notes parse(std::string_view text);
 };
 
-}  // namespace pawl::store::zookeeper
+}  // namespace pawl::store
