@@ -5,7 +5,7 @@
 
 namespace pawl::fuzz::zookeeper_record {
 
-using namespace store::zookeeper;
+using namespace store;
 
 void check_words(std::string_view text) {
   const auto words = Words::parse(text);

@@ -15,7 +15,7 @@ namespace pawl {
 namespace {
 
 using namespace stage;
-using store::zookeeper::Record;
+using store::Record;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
