@@ -175,18 +175,20 @@ std::string EtcdServer::url(const std::string& query) const {
   return (options_.tls ? "etcd+tls://" : "etcd://") + address() + query;
 }
 
-std::vector<std::string> EtcdServer::ctl_command(const std::vector<std::string>& words) const {
+std::vector<std::string> EtcdServer::ctl_command(const std::vector<std::string>& words, std::uint16_t at) const {
   std::vector<std::string> command{"env", "ETCDCTL_API=3", program("PAWL_ETCDCTL", "etcdctl"), "--endpoints",
-                                   (options_.tls ? "https://" : "http://") + address()};
+                                   (options_.tls ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(at)};
   command.insert(command.end(), options_.ctl.begin(), options_.ctl.end());
   command.insert(command.end(), words.begin(), words.end());
   return command;
 }
 
-std::string EtcdServer::ctl(const std::vector<std::string>& words) const { return run(ctl_command(words)).out; }
+std::string EtcdServer::ctl(const std::vector<std::string>& words, std::uint16_t through) const {
+  return run(ctl_command(words, through == 0 ? port() : through)).out;
+}
 
 std::string EtcdServer::must_ctl(const std::vector<std::string>& words) const {
-  Ended ended = run(ctl_command(words));
+  Ended ended = run(ctl_command(words, port()));
   if (ended.status != 0) throw std::runtime_error("etcdctl " + words.front() + ": " + ended.out);
   return std::move(ended.out);
 }

@@ -61,8 +61,8 @@ class EtcdServer {
   void start();
   bool running() const { return process_.running(); }
 
-  /// What etcdctl prints for a command, its errors included.
-  std::string ctl(const std::vector<std::string>& words) const;
+  /// What etcdctl prints for a command, its errors included. `through`: a proxy's port instead of the server's.
+  std::string ctl(const std::vector<std::string>& words, std::uint16_t through = 0) const;
   /// The same, of a command that must succeed.
   std::string must_ctl(const std::vector<std::string>& words) const;
 
@@ -94,7 +94,7 @@ class EtcdServer {
   struct NotYet {};
   EtcdServer(NotYet, EtcdOptions options, std::vector<std::string> environment);
   void launch(const std::function<bool()>& ready);
-  std::vector<std::string> ctl_command(const std::vector<std::string>& words) const;
+  std::vector<std::string> ctl_command(const std::vector<std::string>& words, std::uint16_t at) const;
 
   TemporaryFolder folder_;
   const Port port_;

@@ -73,7 +73,8 @@ struct Proxy::Rule {
 
 /// A client's connection, and its counterpart at the server.
 struct Proxy::Link {
-  Link(int client_fd, int server_fd) : client(client_fd), server(server_fd) {}
+  Link(int client_fd, int server_fd, Framing its_framing)
+      : client(client_fd), server(server_fd), framing(std::move(its_framing)) {}
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link() {
@@ -94,6 +95,7 @@ struct Proxy::Link {
 
   const int client;
   const int server;
+  const Framing framing;
   std::string from_client = {}, to_server = {}, from_server = {}, to_client = {};
   std::deque<Asked> asked = {};
   std::deque<Late> late = {};
@@ -103,7 +105,13 @@ struct Proxy::Link {
 };
 
 Proxy::Proxy(std::uint16_t server, Framing framing)
-    : framing_(std::move(framing)), listener_(listen_at(port_.number())), server_(server), thread_([this] { run(); }) {}
+    : Proxy(server, [framing = std::move(framing)] { return framing; }) {}
+
+Proxy::Proxy(std::uint16_t server, std::function<Framing()> framing_of_one)
+    : framing_(std::move(framing_of_one)),
+      listener_(listen_at(port_.number())),
+      server_(server),
+      thread_([this] { run(); }) {}
 
 Proxy::~Proxy() {
   {
@@ -259,7 +267,7 @@ void Proxy::accept_one() {
     return;
   }
   make_quick(client);
-  links_.emplace_back(client, server);
+  links_.emplace_back(client, server, framing_());
 }
 
 void Proxy::serve(Link& link, short client, short server) {
@@ -276,11 +284,15 @@ void Proxy::serve(Link& link, short client, short server) {
 
 void Proxy::take_requests(Link& link) {
   while (!link.doomed) {
-    const std::size_t size = framing_.request(link.from_client);
+    const std::size_t size = link.framing.request(link.from_client);
     if (size == 0) return;
     const std::string request = link.from_client.substr(0, size);
     link.from_client.erase(0, size);
-    const std::string name = framing_.name(request);
+    const std::string name = link.framing.name(request);
+    if (name.empty()) {
+      link.to_server += request;
+      continue;
+    }
     ++seen_[name];
     if (!babble_.empty()) {
       link.to_client += babble_;
@@ -293,7 +305,7 @@ void Proxy::take_requests(Link& link) {
       return;
     }
     link.to_server += request;
-    link.asked.push_back({framing_.number(request), rule});
+    link.asked.push_back({link.framing.number(request), rule});
     write_some(link.server, link.to_server);  // at once: something may happen before the next one
   }
 }
@@ -310,7 +322,7 @@ std::shared_ptr<Proxy::Rule> Proxy::rule_for(const std::string& name, std::strin
 
 void Proxy::take_replies(Link& link) {
   while (!link.silent) {
-    const std::size_t size = framing_.reply(link.from_server);
+    const std::size_t size = link.framing.reply(link.from_server);
     if (size == 0) return;
     std::string reply = link.from_server.substr(0, size);
     link.from_server.erase(0, size);
@@ -322,9 +334,10 @@ void Proxy::take_replies(Link& link) {
 
 /// Does it reach the client?
 bool Proxy::answer(Link& link, std::string_view reply) {
-  if (framing_.pushed(reply)) return true;
-  const auto its = std::find_if(link.asked.begin(), link.asked.end(),
-                                [number = framing_.number(reply)](const auto& one) { return one.number == number; });
+  if (link.framing.pushed(reply)) return true;
+  const auto its =
+      std::find_if(link.asked.begin(), link.asked.end(),
+                   [number = link.framing.number(reply)](const auto& one) { return one.number == number; });
   if (its == link.asked.end()) return true;
   const std::shared_ptr<Rule> rule = std::move(its->rule);
   link.asked.erase(its);

@@ -28,7 +28,7 @@ struct Framing {
   using Size = std::function<std::size_t(std::string_view bytes)>;
   Size request;
   Size reply;
-  /// What a request is called, in the counts and the rules.
+  /// What a request is called, in the counts and the rules. Nothing: it is none, and passes. Asked once for each, in order.
   std::function<std::string(std::string_view request)> name;
   /// Nobody has asked for it.
   std::function<bool(std::string_view reply)> pushed = [](std::string_view) { return false; };
@@ -52,6 +52,8 @@ class Proxy {
   using Match = std::function<bool(const std::string& name, std::string_view request)>;
 
   Proxy(std::uint16_t server, Framing framing);
+  /// For a protocol in which messages depend on those before: a framing for each connection.
+  Proxy(std::uint16_t server, std::function<Framing()> framing_of_one);
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
   ~Proxy();
@@ -104,7 +106,7 @@ class Proxy {
   std::shared_ptr<Rule> rule_for(const std::string& name, std::string_view request);
 
   const Port port_;
-  const Framing framing_;
+  const std::function<Framing()> framing_;
   int listener_ = -1;
   const Bell bell_;
 
