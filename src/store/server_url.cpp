@@ -28,15 +28,16 @@ std::vector<net::Address> read_addresses(const base::Url& url, std::uint16_t def
   return addresses;
 }
 
-Result<std::optional<net::TlsFiles>> read_tls(base::UrlOptions& options, bool spoken, std::string_view tls_schemes) {
+Result<std::optional<net::TlsFiles>> read_tls(base::UrlOptions& options, AskedForTls asked,
+                                              std::string_view tls_schemes) {
   net::TlsFiles files;
   files.ca = options.text("ca").value_or("");
   files.cert = options.text("cert").value_or("");
   files.key = options.text("key").value_or("");
-  if (spoken) return std::optional(std::move(files));
   const bool given = !files.ca.empty() || !files.cert.empty() || !files.key.empty();
-  if (given) return options.wrong("ca, cert and key belong to " + std::string(tls_schemes));
-  return std::optional<net::TlsFiles>();
+  if (given && asked == AskedForTls::no) return options.wrong("ca, cert and key belong to " + std::string(tls_schemes));
+  const bool wanted = asked == AskedForTls::always || given;
+  return wanted ? std::optional(std::move(files)) : std::nullopt;
 }
 
 }  // namespace pawl::store

@@ -34,8 +34,16 @@ Result<void> read_server_options(const base::Url& url, base::UrlOptions& options
 /// One address for each host, or this machine's.
 std::vector<net::Address> read_addresses(const base::Url& url, std::uint16_t default_port);
 
-/// ca, cert and key: where TLS is spoken, and nowhere else. `tls_schemes` are the URLs that have it, as in "rediss://".
-/// Errors: invalid_argument.
-Result<std::optional<net::TlsFiles>> read_tls(base::UrlOptions& options, bool spoken, std::string_view tls_schemes);
+/// Does the server's URL ask for TLS?
+enum class AskedForTls : std::uint8_t {
+  no,
+  with_files,  ///< if it names any
+  always,
+};
+
+/// ca, cert and key, where TLS is asked for; else they are refused. `tls_schemes` are the URLs that have them, as in
+/// "rediss://". Errors: invalid_argument.
+Result<std::optional<net::TlsFiles>> read_tls(base::UrlOptions& options, AskedForTls asked,
+                                              std::string_view tls_schemes);
 
 }  // namespace pawl::store

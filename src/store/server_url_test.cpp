@@ -94,16 +94,16 @@ TEST(ServerAddresses, AreThisMachineWhereNoneIsNamed) {
 
 // TLS
 
-Result<std::optional<net::TlsFiles>> tls(const std::string& text, bool spoken) {
+Result<std::optional<net::TlsFiles>> tls(const std::string& text, AskedForTls asked) {
   const base::Url url = base::Url::parse(text).value();
   base::UrlOptions options(url);
-  auto files = read_tls(options, spoken, "tea+tls://");
+  auto files = read_tls(options, asked, "tea+tls://");
   EXPECT_TRUE(options.finish()) << "all three options are known";
   return files;
 }
 
 TEST(ServerTls, ItsFilesAreRead) {
-  const auto files = tls("tea+tls://h1?ca=/ca.crt&cert=/me.crt&key=/me.key", true).value();
+  const auto files = tls("tea+tls://h1?ca=/ca.crt&cert=/me.crt&key=/me.key", AskedForTls::always).value();
   ASSERT_TRUE(files);
   EXPECT_EQ(files->ca, "/ca.crt");
   EXPECT_EQ(files->cert, "/me.crt");
@@ -111,14 +111,19 @@ TEST(ServerTls, ItsFilesAreRead) {
 }
 
 TEST(ServerTls, NeedsNoFiles) {
-  EXPECT_TRUE(tls("tea+tls://h1", true).value());
-  EXPECT_FALSE(tls("tea://h1", false).value());
+  EXPECT_TRUE(tls("tea+tls://h1", AskedForTls::always).value());
+  EXPECT_FALSE(tls("tea://h1", AskedForTls::no).value());
+}
+
+TEST(ServerTls, MayDependOnItsFiles) {
+  EXPECT_FALSE(tls("tea+srv://h1", AskedForTls::with_files).value());
+  EXPECT_TRUE(tls("tea+srv://h1?ca=/ca.crt", AskedForTls::with_files).value());
 }
 
 TEST(ServerTls, FilesWithoutTlsAreRefused) {
   for (const std::string option : {"ca", "cert", "key"}) {
     const std::string url = "tea://h1?" + option + "=/etc/pem";
-    const auto files = tls(url, false);
+    const auto files = tls(url, AskedForTls::no);
     ASSERT_EQ(files.code(), Errc::invalid_argument) << option;
     EXPECT_EQ(files.error().message, url + ": ca, cert and key belong to tea+tls://");
   }

@@ -48,7 +48,8 @@ Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
   Config config;
   if (auto ok = read_server_options(url, options, "redis://host:port/db", config); !ok) return ok.error();
   if (auto ok = take_place(url, options, config); !ok) return ok.error();
-  Result<std::optional<net::TlsFiles>> tls = read_tls(options, url.scheme == "rediss", "rediss://");
+  const AskedForTls asked = url.scheme == "rediss" ? AskedForTls::always : AskedForTls::no;
+  Result<std::optional<net::TlsFiles>> tls = read_tls(options, asked, "rediss://");
   if (!tls) return tls.error();
   config.tls = std::move(*tls);
   const Result<std::optional<std::int64_t>> wait_replicas = options.number("wait_replicas");
