@@ -15,7 +15,7 @@
 namespace pawl {
 namespace {
 
-using test::EtcdRequest;
+using test::EtcdMessage;
 using test::EtcdServer;
 
 using test::Fault;
@@ -42,7 +42,7 @@ TEST(EtcdSupport, ARequestTellsWhetherItIsAboutARange) {
   const EtcdServer& server = EtcdServer::shared();
   std::mutex mutex;
   std::map<std::string, std::vector<bool>> heard;
-  Proxy proxy(server.port(), test::etcd_framing([&](const EtcdRequest& request) {
+  Proxy proxy(server.port(), test::etcd_framing([&](const EtcdMessage& request) {
                 const std::lock_guard lock(mutex);
                 if (request.names("ranges/")) heard[request.method].push_back(request.has_a_range());
               }));
@@ -50,6 +50,19 @@ TEST(EtcdSupport, ARequestTellsWhetherItIsAboutARange) {
   server.ctl({"get", "ranges/", "--prefix"}, proxy.port());
   const std::lock_guard lock(mutex);
   EXPECT_THAT(heard["Range"], ElementsAre(false, true));
+}
+
+TEST(EtcdSupport, RepliesAreHeardWithTheirMethod) {
+  const EtcdServer& server = EtcdServer::shared();
+  std::mutex mutex;
+  std::vector<std::string> methods;
+  Proxy proxy(server.port(), test::etcd_framing({}, [&](const EtcdMessage& reply) {
+                const std::lock_guard lock(mutex);
+                methods.push_back(reply.method);
+              }));
+  server.ctl({"put", "replies/a", "1"}, proxy.port());
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(methods, ElementsAre("Put"));
 }
 
 TEST(EtcdSupport, ARequestWhoseReplyIsLostWasApplied) {

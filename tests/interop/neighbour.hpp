@@ -68,6 +68,11 @@ class Neighbour {
     ::flock(lock, LOCK_EX);
     return {nullptr, [lock](void*) { ::close(lock); }};
   }
+  static bool is_recent(const std::string& path) {
+    std::error_code none;
+    const auto written = std::filesystem::last_write_time(path, none);
+    return !none && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(10);
+  }
   static std::vector<std::string> java(const std::string& class_path, const std::vector<std::string>& program) {
     std::vector<std::string> command{"java",    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp",
                                      class_path};
@@ -110,12 +115,6 @@ class Redisson final : public Neighbour {
     return std::make_unique<Peer>(java(at + "/classes:" + at + "/lib/*", program), folder() + "/redisson.log");
   }
 
-  static bool is_recent(const std::string& path) {
-    std::error_code none;
-    const auto written = std::filesystem::last_write_time(path, none);
-    return !none && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(10);
-  }
-
   /// What went wrong, or nothing.
   static std::optional<std::string> build() {
     const std::string source = PAWL_SOURCE "/tests/interop/redisson", at = folder() + "/redisson";
@@ -130,6 +129,50 @@ class Redisson final : public Neighbour {
                                 "' compile dependency:copy-dependencies >'" + log + "' 2>&1 </dev/null";
     const bool done = std::system(command.c_str()) == 0;
     if (text_of(log).find("COMPILATION ERROR") != std::string::npos) throw std::runtime_error("see " + log);
+    std::ofstream(done ? built : failed) << wanted;
+    if (done) return std::nullopt;
+    return sentence;
+  }
+};
+
+/// Go's concurrency.Mutex and concurrency.Election, built by go into the build folder, again only when its sources have
+/// changed. PAWL_ETCD_PEER names a program that is built already. Without a module registry, the other test programs of
+/// this run do not try again.
+class GoEtcd final : public Neighbour {
+ public:
+  /// One of several. Throws where peer() is null.
+  static std::unique_ptr<Peer> another(std::uint16_t port, const std::string& name) {
+    return std::make_unique<Peer>(std::vector{program(), std::to_string(port)}, folder() + "/etcd_" + name + ".log");
+  }
+
+ private:
+  std::unique_ptr<Peer> start(std::uint16_t port) override {
+    if (std::getenv("PAWL_ETCD_PEER") == nullptr) {
+      if (auto tool = missing({"go", "timeout"})) return cannot(*tool + " is not installed");
+      if (std::optional<std::string> failed = build()) return cannot(*failed);
+    }
+    return another(port, "lock");
+  }
+
+  static std::string program() {
+    const char* other = std::getenv("PAWL_ETCD_PEER");
+    return other != nullptr ? other : folder() + "/etcd_lock";
+  }
+
+  /// What went wrong, or nothing.
+  static std::optional<std::string> build() {
+    const std::string source = PAWL_SOURCE "/tests/interop/etcd", at = folder() + "/etcd_lock";
+    const std::string built = at + ".built", failed = at + ".failed", log = at + ".go.log";
+    const std::shared_ptr<void> alone = build_lock(at);
+    const std::string wanted = text_of(source + "/go.mod") + text_of(source + "/main.go");
+    if (text_of(built) == wanted) return std::nullopt;
+    const std::string sentence = "go could not build tests/interop/etcd, is its module registry in reach? See " + log;
+    if (is_recent(failed) && text_of(failed) == wanted) return sentence;
+    std::filesystem::remove(built);
+    const std::string command =
+        "cd '" + source + "' && timeout -k 5 180 go build -o '" + at + "' . >'" + log + "' 2>&1";
+    const bool done = std::system(command.c_str()) == 0;
+    if (text_of(log).find("main.go:") != std::string::npos) throw std::runtime_error("see " + log);
     std::ofstream(done ? built : failed) << wanted;
     if (done) return std::nullopt;
     return sentence;

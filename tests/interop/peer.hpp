@@ -31,6 +31,8 @@ namespace pawl::test {
 /// | holds NAME              | how often this program has it; Redisson only                                         |
 /// | ttl NAME                | what is left of the lease; -1: it has none                                           |
 /// | bump FILE               | reads the number in it, pauses, writes it plus one                                   |
+/// | orphan NAME             | no keepalives for it any more; etcd only                                             |
+/// | campaign NAME VALUE     | answers when elected; also: resign NAME, leader NAME, observe NAME; etcd only        |
 /// | visit NAME FILE N       | so often: acquire, bump, release                                                     |
 /// | quit                    | ends without letting go of anything                                                  |
 class Peer {

@@ -66,15 +66,17 @@ bool take_message(std::string& bytes, std::string& message) {
   return true;
 }
 
-/// The requests of one connection.
-class Requests {
+using Listener = std::function<void(const EtcdMessage&)>;
+
+/// The calls of one connection.
+class Calls {
  public:
-  explicit Requests(std::function<void(const EtcdRequest&)> heard) : heard_(std::move(heard)) {
+  Calls(Listener asked, Listener answered) : asked_(std::move(asked)), answered_(std::move(answered)) {
     if (nghttp2_hd_inflate_new(&inflater_) != 0) throw std::bad_alloc();
   }
-  Requests(const Requests&) = delete;
-  Requests& operator=(const Requests&) = delete;
-  ~Requests() { nghttp2_hd_inflate_del(inflater_); }
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  ~Calls() { nghttp2_hd_inflate_del(inflater_); }
 
   std::size_t whole(std::string_view bytes) const {
     if (greeted_) return whole_frame(bytes);
@@ -92,10 +94,27 @@ class Requests {
     return frame.type == NGHTTP2_DATA ? name_of_data(frame) : "";
   }
 
+  void hear_reply(std::string_view bytes) {
+    const Frame frame = frame_of(bytes);
+    const auto found = streams_.find(frame.stream);
+    if (found == streams_.end()) return;
+    if (frame.type == NGHTTP2_DATA) {
+      found->second.replied += content_of(frame);
+      EtcdMessage message{.method = found->second.method, .stream = frame.stream};
+      while (take_message(found->second.replied, message.message)) {
+        if (answered_) answered_(message);
+      }
+    }
+    const bool ends = frame.type == NGHTTP2_DATA || frame.type == NGHTTP2_HEADERS;
+    if (frame.type == NGHTTP2_RST_STREAM || (ends && (frame.flags & NGHTTP2_FLAG_END_STREAM) != 0))
+      streams_.erase(found);
+  }
+
  private:
   struct Stream {
     std::string method = {};
     std::string bytes = {};
+    std::string replied = {};
   };
 
   void read_headers(const Frame& frame) {
@@ -132,16 +151,16 @@ class Requests {
     Stream& stream = found->second;
     stream.bytes += content_of(frame);
     std::string name;
-    EtcdRequest request{.method = stream.method};
+    EtcdMessage request{.method = stream.method, .stream = frame.stream};
     while (take_message(stream.bytes, request.message)) {
       name = request.method;
-      if (heard_) heard_(request);
+      if (asked_) asked_(request);
     }
-    if ((frame.flags & NGHTTP2_FLAG_END_STREAM) != 0) streams_.erase(found);
     return name;
   }
 
-  const std::function<void(const EtcdRequest&)> heard_;
+  const Listener asked_;
+  const Listener answered_;
   nghttp2_hd_inflater* inflater_ = nullptr;
   bool greeted_ = false;
   std::map<std::int64_t, Stream> streams_;
@@ -169,7 +188,7 @@ void visit_keys(const pb::TxnRequest& txn, const Visit& visit) {
 }
 
 template <class Visit>
-void visit_keys(const EtcdRequest& request, const Visit& visit) {
+void visit_keys(const EtcdMessage& request, const Visit& visit) {
   pb::TxnRequest txn;
   pb::RangeRequest range;
   pb::WatchRequest watch;
@@ -182,26 +201,30 @@ void visit_keys(const EtcdRequest& request, const Visit& visit) {
 
 }  // namespace
 
-bool EtcdRequest::has_a_range() const {
+bool EtcdMessage::has_a_range() const {
   bool found = false;
   visit_keys(*this, [&](const std::string&, const std::string& end) { found = found || !end.empty(); });
   return found;
 }
 
-bool EtcdRequest::names(const std::string& part) const {
+bool EtcdMessage::names(const std::string& part) const {
   bool found = false;
   visit_keys(*this,
              [&](const std::string& key, const std::string&) { found = found || key.find(part) != std::string::npos; });
   return found;
 }
 
-std::function<Framing()> etcd_framing(std::function<void(const EtcdRequest&)> heard) {
-  return [heard = std::move(heard)] {
-    const auto requests = std::make_shared<Requests>(heard);
-    return Framing{.request = [requests](std::string_view bytes) { return requests->whole(bytes); },
+std::function<Framing()> etcd_framing(Listener asked, Listener answered) {
+  return [asked = std::move(asked), answered = std::move(answered)] {
+    const auto calls = std::make_shared<Calls>(asked, answered);
+    return Framing{.request = [calls](std::string_view bytes) { return calls->whole(bytes); },
                    .reply = whole_frame,
-                   .name = [requests](std::string_view request) { return requests->name(request); },
-                   .pushed = is_no_answer,
+                   .name = [calls](std::string_view request) { return calls->name(request); },
+                   .pushed =
+                       [calls](std::string_view reply) {
+                         calls->hear_reply(reply);
+                         return is_no_answer(reply);
+                       },
                    .number = [](std::string_view frame) { return frame_of(frame).stream; }};
   };
 }
