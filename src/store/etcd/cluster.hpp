@@ -38,12 +38,15 @@ struct Heard {
 ///
 /// Members are tried in turn within a call's deadline, as long as it is certain that the call was not applied.
 /// Errors: store_unavailable (not applied), outcome_unknown (may have been applied; only of txn, grant_lease and
-///         revoke_lease), permission_denied, overloaded (quota exceeded, too many requests), unsupported, invalid_argument.
+///         revoke_lease), permission_denied, unsupported, invalid_argument, lost (the request names a lease that
+///         does not exist; not applied), overloaded (too many requests; or the quota is exceeded, which etcd may find out
+///         just after it has applied a write).
 /// Threads: on the executor only.
 class Cluster : public std::enable_shared_from_this<Cluster> {
  public:
   /// Called on the executor.
   struct Plan {
+    Duration timeout = {};                                     ///< for connecting, instead of the URL's
     std::function<void(const pb::ResponseHeader&)> seen = {};  ///< the header of every answer, watches' included
     std::function<void()> up = {};                             ///< reachable again, after it was not
     std::function<void(const std::string& why)> down = {};
@@ -76,7 +79,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   };
   /// One keepalive on the shared stream. `lost`: there is no such lease.
   /// Limit: a deposed leader answers as well. It proves something only together with a later write that tells the same
-  ///        raft_term.
+  ///        raft_term. A leader that has just been elected may say `lost` of a lease that it has yet to hear of: a write
+  ///        that names the lease knows.
   awaitable<Result<Kept>> keep_alive(std::int64_t id, Deadline deadline);
 
   /// Never 0.

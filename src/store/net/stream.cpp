@@ -83,6 +83,14 @@ class Stream::Impl {
     set(IPPROTO_TCP, TCP_KEEPCNT, keepalive_probes);
   }
 
+  /// Both sides have agreed on it in the TLS handshake.
+  bool speaks(const std::string& protocol) {
+    const unsigned char* chosen = nullptr;
+    unsigned size = 0;
+    ::SSL_get0_alpn_selected(tls->native_handle(), &chosen, &size);
+    return protocol.empty() || protocol == std::string_view(reinterpret_cast<const char*>(chosen), size);
+  }
+
   Error failed(const std::string& what, const error_code& why) const {
     const bool distrusted = why.category() == asio::error::get_ssl_category() && !timed_out;
     std::string text = address.to_string() + ": " + what + ": " + why.message();
@@ -172,6 +180,11 @@ awaitable<Result<void>> Stream::connect(Address address, Deadline deadline) {
   impl->tls->set_verify_callback(ssl::host_name_verification(address.host), error);
   auto [refused] = co_await impl->tls->async_handshake(ssl::stream_base::client, as_result);
   if (refused) co_return impl->failed("no TLS connection", refused);
+  if (!impl->speaks(address.tls->protocol())) {
+    impl->close();
+    co_return Error{Errc::unsupported, address.to_string() + ": the server does not speak " + address.tls->protocol() +
+                                           " over TLS (ALPN)"};
+  }
   co_return Result<void>();
 }
 

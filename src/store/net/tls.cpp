@@ -19,10 +19,16 @@ Error cannot(const std::string& what, const std::string& file, const error_code&
 
 }  // namespace
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::make(const Files& files) {
+Result<std::shared_ptr<const TlsContext>> TlsContext::make(const Files& files, std::string_view protocol) {
   std::shared_ptr<TlsContext> made(new TlsContext);
   ssl::context& context = made->context_;
   ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+  if (!protocol.empty()) {
+    made->protocol_ = protocol;
+    const std::string offered = static_cast<char>(protocol.size()) + made->protocol_;
+    ::SSL_CTX_set_alpn_protos(context.native_handle(), reinterpret_cast<const unsigned char*>(offered.data()),
+                              static_cast<unsigned>(offered.size()));
+  }
   error_code error;
   context.set_verify_mode(ssl::verify_peer);
   if (files.ca.empty()) {

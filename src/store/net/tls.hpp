@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace pawl::store::net {
 
@@ -17,13 +18,17 @@ class TlsContext {
  public:
   using Files = TlsFiles;
   /// Errors: invalid_argument when a file cannot be read or does not fit.
-  static Result<std::shared_ptr<const TlsContext>> make(const Files& files);
+  /// `protocol`: what both sides must agree to speak, by its name in ALPN ("h2"); empty: nothing is said of it.
+  static Result<std::shared_ptr<const TlsContext>> make(const Files& files, std::string_view protocol = {});
+
+  const std::string& protocol() const { return protocol_; }
 
   /// Asio wants to change it.
   boost::asio::ssl::context& native() const { return context_; }
 
  private:
   TlsContext() = default;
+  std::string protocol_;
   mutable boost::asio::ssl::context context_{boost::asio::ssl::context::tls_client};
 };
 
