@@ -57,7 +57,12 @@ void Driver::stop() {
 
 bool Driver::may_drive() const { return !this_thread_is_weak(normal_nice_); }
 
+// What the caller waits for refers to its stack frame: running out of memory must not unwind that.
 void Driver::wait(Caller& me) {
+  or_out_of_memory([&] { wait_until_done(me); });
+}
+
+void Driver::wait_until_done(Caller& me) {
   Lock lock(mutex_);
   me.may_drive_ = may_drive();
   while (!me.done_) {

@@ -45,6 +45,7 @@ class Driver {
     bool promoted_ = false;
     bool may_drive_ = true;
   };
+  /// Never throws: out of memory ends the process.
   void wait(Caller& me);
   void finish(Caller& caller);
 
@@ -61,6 +62,7 @@ class Driver {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  void wait_until_done(Caller& me);
   bool may_drive() const;
   bool run_one() noexcept;
   bool poll_one() noexcept;

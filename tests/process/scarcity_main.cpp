@@ -1,12 +1,13 @@
 // The program that scarcity_test.cpp runs: does everything that a client does, while the kernel refuses something once
 // (scarcity_preload.cpp) or for good (limits). Then, with all that it needs, it does the same again, which must work.
 //
-// usage: pawl_scarcity URL fail N | URL files N | URL threads N | URL memory N
+// usage: pawl_scarcity URL fail N | URL files N | URL threads N | URL memory N | URL rested-memory N
 // answers on stdout: one line for each thing that went wrong, "refused CALL during open|use|close" or "refused nothing" in
 // the first case, "clean" when everything was closed at the store, and "open files: ..." at the end.
 // `memory`: less is done, and the lock must be free afterwards: "left behind" if it is not, "refused nothing" when there were
-// less than N allocations.
+// less than N allocations. `rested-memory`: the same while pawl's own thread drives, which callers then ask to leave.
 
+#include <pawl/asio.hpp>
 #include <pawl/pawl.hpp>
 
 #include <dlfcn.h>
@@ -24,6 +25,8 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -234,13 +237,24 @@ void use_once(const std::string& url, const std::string& lock, const std::string
   const Result<Hold> other = client.mutex(another).acquire({.wait = 5s});
 }
 
+/// A wait whose end no caller sees to: afterwards pawl's own thread drives.
+void let_the_background_drive(Client& client, const std::string& taken) {
+  const auto over = std::make_shared<std::promise<void>>();
+  pawl::async_acquire(client.mutex(taken), {.wait = 1ms}, [over](const Result<Hold>&) { over->set_value(); });
+  over->get_future().wait();
+}
+
 /// One allocation fails. The locks are of this run alone: what a process leaves that it ends has the time of its lease.
-int play_without_memory(const std::string& url, int n) {
+int play_without_memory(const std::string& url, bool rested, int n) {
   pawl::ClientOptions options;
   options.lease = 10min;  // nothing of its is renewed meanwhile
   Client next(url, std::move(options));
   const std::array<std::string, 2> locks = {"first" + std::to_string(n), "second" + std::to_string(n)};
   for (const std::string& lock : locks) next.mutex(lock).acquire().value();  // it has all that it needs
+  if (rested) {
+    const Hold taken = next.mutex(locks[0]).acquire().value();
+    let_the_background_drive(next, locks[0]);
+  }
   const auto fail_nth = preloaded<void (*)(int)>("fail_nth_allocation_from_now_on");
   fail_nth(n);
   try {
@@ -281,7 +295,8 @@ int main(int count, char** words) {
   if (how == "threads" &&
       (::setresgid(somebody, somebody, somebody) != 0 || ::setresuid(somebody, somebody, somebody) != 0))
     return 2;
-  if (how == "memory") return play_without_memory(url, std::atoi(words[3]));
+  const bool rested = how == "rested-memory";
+  if (rested || how == "memory") return play_without_memory(url, rested, std::atoi(words[3]));
   Helper helper;
   std::string mine = signals(), its;
   helper.give([&] { its = signals(); });

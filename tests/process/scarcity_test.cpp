@@ -16,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +36,7 @@ using testing::Not;
 
 constexpr uid_t somebody = 61'947;  // who has no other process
 constexpr int more_than_ever = 500;
+constexpr int more_allocations_than_ever = 5'000;
 
 /// A store for one test; the folder is its own.
 struct Scarce {
@@ -49,9 +51,10 @@ class Scarcity : public testing::TestWithParam<Scarce> {
  protected:
   std::string url() const { return GetParam().url(folder_); }
 
+  static bool preloads(const std::string& how) { return how == "fail" || how.ends_with("memory"); }
   Ended run(const std::string& how, int n) {
     const Words environment{"PATH=/usr/bin:/bin",
-                            std::string("LD_PRELOAD=") + (how == "fail" ? PAWL_SCARCITY_PRELOAD : "")};
+                            std::string("LD_PRELOAD=") + (preloads(how) ? PAWL_SCARCITY_PRELOAD : "")};
     const Words command{PAWL_SCARCITY, url(), how, std::to_string(n)};
     return Process(command, environment, output_.path()).wait();
   }
@@ -69,6 +72,21 @@ class Scarcity : public testing::TestWithParam<Scarce> {
     EXPECT_THAT(ended.out, Not(HasSubstr("signals are blocked")));
     if (has(ended, "clean")) expect_nothing_left();
   }
+  /// Every allocation fails once, until there are fewer than that. Returns how many there are.
+  int refuse_each_allocation(const std::string& how) {
+    int n = 0;
+    for (bool refused = true; refused && !HasFailure() && n < more_allocations_than_ever;) {
+      const Ended ended = run(how, ++n);
+      SCOPED_TRACE(how + ", allocation " + std::to_string(n) + ": " + ended.out + ended.err);
+      // Nothing in between: no crash, no hang, and no lock that is left behind by a process that goes on.
+      const bool ended_by_pawl =
+          ended.code == died_of + SIGABRT && ended.err.find("out of memory") != std::string::npos;
+      EXPECT_TRUE(ended.code == 0 || ended_by_pawl) << ended.code;
+      EXPECT_FALSE(has(ended, "left behind"));
+      refused = !has(ended, "refused nothing");
+    }
+    return n;
+  }
   static bool has(const Ended& ended, std::string_view part) { return ended.out.find(part) != std::string::npos; }
   /// How many there are at the end: the words of its last line.
   static std::ptrdiff_t open_files(const Ended& ended) {
@@ -79,6 +97,8 @@ class Scarcity : public testing::TestWithParam<Scarce> {
 
   const TemporaryFolder folder_, output_;
 };
+
+class RestedScarcity : public Scarcity {};
 
 TEST_P(Scarcity, EveryThreadDescriptorAndRegistrationIsRefusedOnce) {
   const std::ptrdiff_t usual_files = open_files(run("fail", more_than_ever));
@@ -99,6 +119,17 @@ TEST_P(Scarcity, EveryThreadDescriptorAndRegistrationIsRefusedOnce) {
   }
   EXPECT_GT(n, 5);
   EXPECT_LT(n, more_than_ever);
+}
+
+TEST_P(Scarcity, EveryAllocationIsRefusedOnce) {
+  const int allocations = refuse_each_allocation("memory");
+  EXPECT_GT(allocations, 50);
+  EXPECT_LT(allocations, more_allocations_than_ever);
+}
+
+// An exception in Driver::wait() once took away the stack frame that another thread was using.
+TEST_P(RestedScarcity, EveryAllocationIsRefusedOnceWhileTheBackgroundDrives) {
+  EXPECT_GT(refuse_each_allocation("rested-memory"), 50);
 }
 
 TEST_P(Scarcity, FewDescriptors) {
@@ -129,9 +160,12 @@ TEST_P(Scarcity, FewThreads) {
   EXPECT_TRUE(well);
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, Scarcity,
-                         testing::Values(Scarce{"memory", [](const TemporaryFolder&) { return "memory:scarce"; },
-                                                false}));
+Scarce memory() {
+  return {"memory", [](const TemporaryFolder&) { return "memory:scarce"; }, false};
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, Scarcity, testing::Values(memory()));
+INSTANTIATE_TEST_SUITE_P(Memory, RestedScarcity, testing::Values(memory()));  // the driver knows nothing of stores
 INSTANTIATE_TEST_SUITE_P(File, Scarcity, testing::Values(Scarce{"file", [](const TemporaryFolder& folder) {
                                                                   return "file://" + folder.path() + "/locks";
                                                                 }}));
