@@ -353,13 +353,14 @@ namespace {
 
 using Task = session::Context::Task;
 
-// Whoever holds it next must not do so before: losses are told in the order in which they were reported.
+// The next holder comes after that: losses are told in the order in which they were reported. As in LocalHold::lose(), it does
+// not wait for ever for users' code.
 awaitable<void> let_go_when_told(std::shared_ptr<session::Context> context, [[maybe_unused]] std::shared_ptr<Task> task,
                                  std::shared_ptr<claim::RemoteClaim> remote, store::Ending ending) {
   const auto told = std::make_shared<base::Wakeup>(context->runtime);
   context->runtime.notify(
       [told, executor = context->runtime.executor()] { boost::asio::post(executor, [told] { told->notify(); }); });
-  co_await told->wait(Time::max());
+  co_await told->wait(base::after(context->runtime.now(), LocalHold::longest_callback));
   remote->let_go(ending, nullptr);
 }
 

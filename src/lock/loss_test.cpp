@@ -27,6 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using base::Time;
+using local::LocalHold;
 
 constexpr auto hang = 60s;
 constexpr auto enough_events = 5'000;  // twice as many, with the releases
@@ -165,6 +166,33 @@ TEST_F(LossTest, TheLoserIsToldBeforeTheNextLocalHolder) {
     clock_.move_to(clock_.now() + 300ms);
     waiter.join();
   }
+}
+
+TEST_F(LossTest, ByCloseIsHeardByTheNextClientThoughTheCallbackIsStuck) {
+  const auto alice = client(), bob = client();
+  const Hold hold = acquire(alice, "job", {.lease = 2h}).value();
+  std::promise<void> begun;
+  const std::stop_callback on_lost(hold.lost(), [&] {
+    begun.set_value();
+    callback_gate_.pass();
+  });
+  std::thread closer([&] { EXPECT_TRUE(runtime_.block_on(alice->close(1h))); });
+  ASSERT_EQ(wait_for(begun), std::future_status::ready);
+  std::promise<void> next;
+  std::thread waiter([&] {
+    EXPECT_TRUE(acquire(bob, "job"));
+    next.set_value();
+  });
+  // A step of a second is enough; more of them where the close has not come so far yet. Its session is alive all the time.
+  const auto granted = next.get_future();
+  const Time too_late = clock_.now() + 30min;
+  while (granted.wait_for(10ms) != std::future_status::ready && clock_.now() < too_late) {
+    clock_.move_to(clock_.now() + LocalHold::longest_callback);
+  }
+  EXPECT_LT(clock_.now(), too_late) << "the lock is kept until the callback returns";
+  callback_gate_.open();
+  closer.join();
+  waiter.join();
 }
 
 // The promise itself, in real time: within one second of the deadline, behind 10,000 events that need ten seconds or more.
