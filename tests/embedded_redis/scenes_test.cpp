@@ -35,10 +35,19 @@ class RedisScene : public testing::Test {
   void open_many_that_end_first(Duration lease) {
     for (const char* session : {"e1", "e2", "e3", "e4", "e5", "e6", "e7"}) open(session, lease);
   }
-  std::string claim(const std::string& id, const std::string& session) {
-    return run(queue_scripts().claim, {id, session, "mutex:job", "job", "x", "0", "0", "30000", "0", "1", "", ""})
+  std::string claim(const std::string& id, const std::string& session, Duration lock_delay = {}) {
+    const std::string delay = std::to_string(lock_delay / 1ms);
+    return run(queue_scripts().claim, {id, session, "mutex:job", "job", "x", "0", "0", "30000", delay, "1", "", ""})
         .items.at(0)
         .text;
+  }
+  void fail(const std::string& id, const std::string& session) {
+    run(queue_scripts().withdraw, {id, session, "mutex:job", "1", "0"});
+  }
+  /// When the lock is given to the waiter, if it asks again each 100 us.
+  base::Time granted(const std::string& id, const std::string& session) {
+    while (claim(id, session) != "granted") world_.run_for(100us);
+    return world_.now();
   }
   Answer release(const std::string& id, const std::string& session) {
     return run(queue_scripts().withdraw, {id, session, "mutex:job", "0", "0"});
@@ -86,6 +95,29 @@ TEST_F(RedisScene, AClaimThatArrivesBehindItsWithdrawalIsRefused) {
   run(queue_scripts().withdraw, {"c1", "alice", "mutex:job", "0", "1"});
   EXPECT_EQ(claim("c1", "alice"), "gone");
   EXPECT_EQ(claim("c2", "alice"), "granted");
+}
+
+// Both fail when a lock-delay is counted from the millisecond that has begun.
+TEST_F(RedisScene, ALockDelayOfAHolderThatSaysThatItFailedIsNotOverEarly) {
+  open("alice", 60s);
+  open("bob", 60s);
+  EXPECT_EQ(claim("c1", "alice", 50ms), "granted");
+  world_.run_for(900us);
+  const base::Time failed = world_.now();
+  fail("c1", "alice");
+  EXPECT_GE(granted("c2", "bob") - failed, 50ms);
+  EXPECT_LE(world_.now() - failed, 51ms);
+}
+
+TEST_F(RedisScene, ALockDelayOfASessionThatIsClosedIsNotOverEarly) {
+  open("alice", 60s);
+  open("bob", 60s);
+  EXPECT_EQ(claim("c1", "alice", 50ms), "granted");
+  world_.run_for(900us);
+  const base::Time failed = world_.now();
+  EXPECT_EQ(run(queue_scripts().close_session, {"alice"}), Answer::of(1));
+  EXPECT_GE(granted("c2", "bob") - failed, 50ms);
+  EXPECT_LE(world_.now() - failed, 51ms);
 }
 
 }  // namespace

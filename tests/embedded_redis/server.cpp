@@ -140,12 +140,21 @@ class Server::Line final : public InsideLine, public std::enable_shared_from_thi
   bool cut_ = false;
 };
 
+namespace {
+
+std::uint64_t unix_microseconds(const base::Runtime& network) {
+  const auto part = network.now().time_since_epoch() % std::chrono::milliseconds(1);
+  return network.unix_milliseconds() * 1000 + static_cast<std::uint64_t>(part / std::chrono::microseconds(1));
+}
+
+}  // namespace
+
 Server::Server(base::SimWorld& world, base::SimProcess& network, Scripts& scripts, Latency latency)
     : world_(world),
       network_(network),
       scripts_(scripts),
       latency_(std::move(latency)),
-      keyspace_([&network] { return network.unix_milliseconds() * 1000; }, [&world] { return world.random(); }),
+      keyspace_([&network] { return unix_microseconds(network); }, [&world] { return world.random(); }),
       run_id_(base::hex(world.random(), world.random())) {
   keyspace_.publish = [this](const std::string& channel, const std::string& message) {
     return publish(channel, message);

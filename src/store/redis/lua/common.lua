@@ -30,6 +30,8 @@
 
 clock = clock or call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- From where lock-delays are counted, so that none is over early.
+local from_now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 
 -- Claims that this script may still clean up, or grant on behalf of others. The next script goes on with the rest.
 local budget = 50
@@ -42,6 +44,8 @@ local function next_number() return whole(call('HINCRBY', KEYS[1], 'counter', 1)
 
 local function end_of(session) return call('ZSCORE', P .. 'ends', 's' .. session) end
 local function lives(session) return number(end_of(session)) > now end
+-- When a session has failed that is marked with `ends`: one that was closed is marked with the millisecond that had begun.
+local function failed_at(ends) return ends and math.min(number(ends) + 1, from_now) or from_now end
 
 local function read(key)
   local flat = call('HGETALL', key)
@@ -260,7 +264,7 @@ local function key_release(claim, id, failed)
     if redis.pcall('EXISTS', claim.key) == 0 then wake_one(claim.l) end
     return false
   end
-  local stays = failed and failed + number(claim.d) - now or 0
+  local stays = failed and number(claim.d) > 0 and failed + number(claim.d) - now or 0
   redis.pcall('DEL', claim.key)
   if stays > 0 then
     delay_key(claim, id, whole(stays))
@@ -387,7 +391,7 @@ local function sweep()
   local due = call('ZRANGEBYSCORE', P .. 'ends', '-inf', now, 'WITHSCORES', 'LIMIT', 0, 4)
   for i = 1, #due, 2 do
     local what = string.sub(due[i], 2)
-    if string.sub(due[i], 1, 1) == 's' then end_session(what, number(due[i + 1])) else lay_ghosts(what) end
+    if string.sub(due[i], 1, 1) == 's' then end_session(what, failed_at(due[i + 1])) else lay_ghosts(what) end
   end
   settle_all()
 end
@@ -424,7 +428,7 @@ local function sweep_lock(lock)
     elseif budget > 0 then
       local claim = c[1] and read(P .. 'c:' .. id)
       spend(claim and claim.w)
-      if claim then leave(id, claim, number(ends or now)) else forget_holder(lock, id) end
+      if claim then leave(id, claim, failed_at(ends)) else forget_holder(lock, id) end
     end
   end
   local l = call('HMGET', P .. 'l:' .. lock, 'h', 'g', 'c')

@@ -33,7 +33,7 @@ local function inspect(lock, part, from)
   local l = call('HMGET', P .. 'l:' .. lock, 'n', 'of')
   if not l[1] then return {} end
   local last = call('ZRANGE', P .. 'g:' .. lock, -1, -1, 'WITHSCORES')[2]
-  local shut = last and math.max(0, number(last) - now) or 0
+  local shut = last and math.max(0, number(last) - from_now) or 0
   local holders, waiters, more = {}, {}, nil
   if part == 'h' then
     holders, more = views(P .. 'h:' .. lock, from)

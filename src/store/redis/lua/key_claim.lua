@@ -51,7 +51,7 @@ local function take_from_the_dead()
   local owner = claim_of(claim.z, key_owner(claim.z, claim.key))
   local whose = call('HGET', P .. 'c:' .. owner, 's')
   if not whose or lives(whose) then return false end
-  leave(owner, read(P .. 'c:' .. owner), number(end_of(whose) or now))
+  leave(owner, read(P .. 'c:' .. owner), failed_at(end_of(whose)))
   return take()
 end
 

@@ -7,7 +7,7 @@ call('SREM', P .. 'o:' .. session, id)  -- a server that is full lets a script w
 call('SREM', P .. 't:' .. session, id)
 if ARGV[7] == '1' then bury(session, id) end
 local claim = find(id, session, lock)
-local left = claim and leave(id, claim, ARGV[6] == '1' and now or nil)
+local left = claim and leave(id, claim, ARGV[6] == '1' and from_now or nil)
 settle_all()
 sweep()
 return left and 1 or 0
