@@ -232,6 +232,26 @@ void EtcdServer::revoke(std::int64_t lease) const {
   if (answer.find("\"header\"") == std::string::npos) throw std::runtime_error("the lease is not revoked: " + answer);
 }
 
+void EtcdServer::put(const std::string& key, const std::string& value, bool keeps_lease) const {
+  gateway("kv/put", R"({"key":")" + to_base64(key) + R"(","value":")" + to_base64(value) +
+                        (keeps_lease ? R"(","ignore_lease":true})" : R"("})"));
+}
+
+bool EtcdServer::txn(const std::vector<Condition>& conditions, const std::vector<Put>& puts) const {
+  std::string compare, success;
+  for (const Condition& one : conditions) {
+    compare += (compare.empty() ? "" : ",") + (R"({"target":"VALUE","result":")" + one.result) + R"(","key":")" +
+               to_base64(one.key) + R"(","value":")" + to_base64(one.value) + R"("})";
+  }
+  for (const Put& one : puts) {
+    success += (success.empty() ? "" : ",") + (R"({"requestPut":{"key":")" + to_base64(one.key)) + R"(","value":")" +
+               to_base64(one.value) + R"("}})";
+  }
+  const std::string answer = gateway("kv/txn", R"({"compare":[)" + compare + R"(],"success":[)" + success + "]}");
+  if (answer.find("\"header\"") == std::string::npos) throw std::runtime_error("no transaction: " + answer);
+  return answer.find(R"("succeeded":true)") != std::string::npos;
+}
+
 std::int64_t EtcdServer::revision() const {
   return number(gateway("kv/range", R"({"key":")" + to_base64("-") + R"("})"), "revision");
 }

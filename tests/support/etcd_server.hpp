@@ -75,6 +75,19 @@ class EtcdServer {
   /// Seconds; nothing when there is no such lease.
   std::optional<std::int64_t> seconds_left(std::int64_t lease) const;
   void revoke(std::int64_t lease) const;
+  /// `keeps_lease`: the key is there, and stays bound to its lease. Nothing is thrown when the server refuses it.
+  void put(const std::string& key, const std::string& value, bool keeps_lease) const;
+  struct Condition {
+    std::string key;
+    std::string result;  ///< "EQUAL", "LESS"...
+    std::string value;
+  };
+  struct Put {
+    std::string key;
+    std::string value;
+  };
+  /// Puts all if all the conditions hold, which it tells.
+  bool txn(const std::vector<Condition>& conditions, const std::vector<Put>& puts) const;
   std::int64_t revision() const;
   /// Forgets all that was before now.
   void compact() const;
