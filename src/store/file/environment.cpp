@@ -162,44 +162,10 @@ Result<std::uint64_t> Environment::reserve_tokens(base::Runtime& runtime, bool n
   return next->epoch.epoch;
 }
 
-void Environment::watch(ClaimId claim, Waker waker) {
-  auto shared = std::make_shared<const Waker>(std::move(waker));
-  const std::lock_guard lock(mutex_);
-  watches_.insert_or_assign(claim, std::move(shared));
-}
-
-void Environment::unwatch(ClaimId claim) {
-  std::shared_ptr<const Waker> last;  // what it captured is destroyed without the mutex
-  const std::lock_guard lock(mutex_);
-  const auto found = watches_.find(claim);
-  if (found == watches_.end()) return;
-  last = std::move(found->second);
-  watches_.erase(found);
-}
-
-void Environment::deliver(ClaimId claim, const Notice& notice) {
-  std::shared_ptr<const Waker> waker;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = watches_.find(claim);
-    if (found != watches_.end()) waker = found->second;
-  }
-  if (waker) (*waker)(notice);
-}
-
-void Environment::wake_all() {
-  std::vector<std::shared_ptr<const Waker>> wakers;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [claim, waker] : watches_) wakers.push_back(waker);
-  }
-  for (const auto& waker : wakers) (*waker)({.what = Notice::What::look_again});
-}
-
 void Environment::send(const std::vector<Letter>& letters) {
   for (const Letter& letter : letters) {
     if (letter.process == process_) {
-      deliver(letter.to, letter.notice);
+      notices_.tell(letter.to, letter.notice);
     } else {
       post_office_.send(folder_, gate_, letter);
     }

@@ -7,6 +7,7 @@
 #include "store/file/tables.hpp"
 #include "store/file/token_file.hpp"
 #include "store/file/transaction.hpp"
+#include "store/notices.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -77,13 +78,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   /// Did this process fork off from the one that opened it?
   bool inherited() const;
 
-  /// Notices for the claim go to the waker. One that is under way may still arrive after unwatch().
-  void watch(ClaimId claim, Waker waker);
-  void unwatch(ClaimId claim);
-  /// A notice for one of ours.
-  void deliver(ClaimId claim, const Notice& notice);
-  /// Letters were lost: everybody looks again.
-  void wake_all();
+  /// For claims of this process.
+  Notices& notices() { return notices_; }
 
   /// The one of this runtime.
   Result<std::shared_ptr<Listener>> listener(base::Runtime& runtime);
@@ -108,6 +104,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   ProcessKey process_ = 0;
   std::uint64_t store_id_ = 0;
   PostOffice post_office_;
+  Notices notices_;
 
   std::atomic<Time> next_look_{Time::min()};
   std::mutex reserve_mutex_;  // one reservation at a time in this process
@@ -117,7 +114,6 @@ class Environment : public std::enable_shared_from_this<Environment> {
   std::atomic<bool> sweeping_{false};
 
   std::mutex mutex_;  // guards all below
-  std::unordered_map<ClaimId, std::shared_ptr<const Waker>> watches_;
   std::unordered_map<base::Runtime*, std::weak_ptr<Listener>> listeners_;
 };
 

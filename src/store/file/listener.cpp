@@ -81,11 +81,11 @@ void Listener::wait_for_mail() {
 
 void Listener::read_mail() {
   while (const auto letter = read_letter(mailbox_->native_handle())) {
-    if (letter->first) environment_->deliver(letter->first, letter->second);
+    if (letter->first) environment_->notices().tell(letter->first, letter->second);
   }
   // Read after the last letter: whoever found the mailbox full has counted before.
   const std::uint32_t lost = environment_->gate().lost_letters(environment_->process()).load();
-  if (std::exchange(lost_letters_, lost) != lost) environment_->wake_all();
+  if (std::exchange(lost_letters_, lost) != lost) environment_->notices().tell_all_to_look();
 }
 
 void Listener::watch(const std::set<ProcessKey>& processes, ClaimId claim) {
@@ -128,7 +128,7 @@ awaitable<void> Listener::bury(ProcessKey process) {
   // It may have released, and died before it could tell the next one.
   for (auto& [claim, ahead] : std::exchange(behind_, {})) {
     if (ahead.contains(process)) {
-      environment_->deliver(claim, {.what = Notice::What::look_again});
+      environment_->notices().tell(claim, {.what = Notice::What::look_again});
     } else {
       behind_.emplace(claim, std::move(ahead));
     }

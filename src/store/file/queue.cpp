@@ -52,12 +52,6 @@ Result<Queue::Answer> Queue::ask(Tables& tables, const Claim& claim) {
 
 Queue::Queue(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
 
-Queue::~Queue() {
-  for (const auto& [claim, environment] : watched_) {
-    if (const auto still = environment.lock()) still->unwatch(claim);
-  }
-}
-
 std::optional<Result<ClaimState>> Queue::claim_now(const Claim& claim) {
   const auto work = [&claim](Tables& tables) { return ask(tables, claim); };
   std::optional<Result<Answer>> answer = connection_->visit_now<Answer>(work);
@@ -119,16 +113,13 @@ awaitable<Result<void>> Queue::relabel(Claim claim, Deadline deadline) {
 void Queue::watch(ClaimId claim, Waker waker) {
   const auto& environment = connection_->environment();
   if (!environment) return;  // its session is lost, as the claim will be told
-  watched_[claim] = environment;
-  environment->watch(claim, std::move(waker));
+  const std::shared_ptr<Notices> notices(environment, &environment->notices());
+  watched_.watch(notices, claim, std::move(waker));
 }
 
 void Queue::unwatch(ClaimId claim) {
-  const auto found = watched_.find(claim);
-  if (found == watched_.end()) return;
-  if (const auto environment = found->second.lock()) environment->unwatch(claim);
+  watched_.unwatch(claim);
   if (connection_->environment()) connection_->listener().forget(claim);
-  watched_.erase(found);
 }
 
 awaitable<Result<std::vector<LockView>>> Queue::read(Reading read, Deadline deadline) {

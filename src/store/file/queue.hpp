@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/file/connection.hpp"
+#include "store/notices.hpp"
 #include "store/scheme.hpp"
 
 #include <functional>
@@ -8,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace pawl::store::file {
@@ -19,7 +19,6 @@ class Queue final : public Scheme {
   static const Capabilities declared;
 
   explicit Queue(std::shared_ptr<Connection> connection);
-  ~Queue() override;
 
   const Capabilities& capabilities() const override { return declared; }
 
@@ -50,8 +49,7 @@ class Queue final : public Scheme {
   Result<ClaimState> conclude(const Claim& claim, Result<Answer> answer);
 
   const std::shared_ptr<Connection> connection_;
-  /// Whom we must tell to stop: the environment outlives this client, its wakers must not.
-  std::unordered_map<ClaimId, std::weak_ptr<Environment>> watched_;
+  ClientNotices watched_;
 };
 
 }  // namespace pawl::store::file

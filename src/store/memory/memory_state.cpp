@@ -25,27 +25,12 @@ Census MemoryState::census() {
           .claims = queue_->claims(),
           .tombstones = sessions_.tombstones(),
           .keys = queue_->locks(),
-          .watches = watches_.size()};
+          .watches = notices_.size()};
 }
 
 std::uint64_t MemoryState::requests() {
   const std::lock_guard lock(mutex_);
   return requests_;
-}
-
-void MemoryState::watch(ClaimId claim, Waker waker) {
-  auto shared = std::make_shared<const Waker>(std::move(waker));
-  std::lock_guard lock(mutex_);
-  watches_.insert_or_assign(claim, std::move(shared));
-}
-
-void MemoryState::unwatch(ClaimId claim) {
-  std::shared_ptr<const Waker> last;  // what it captured is destroyed without the mutex
-  std::lock_guard lock(mutex_);
-  const auto found = watches_.find(claim);
-  if (found == watches_.end()) return;
-  last = std::move(found->second);
-  watches_.erase(found);
 }
 
 // The clock is read under the mutex, so that requests see it in the order in which they are served.
@@ -60,24 +45,15 @@ void MemoryState::advance(const base::Runtime* caller) {
   queue_->settle(now_);
 }
 
-MemoryState::Letters MemoryState::take_letters() {
-  Letters letters;
-  for (const Mail& mail : std::exchange(mail_, {})) {
-    const auto found = watches_.find(mail.to);
-    if (found != watches_.end()) letters.emplace_back(found->second, mail.notice);
-  }
-  return letters;
-}
-
 MemoryState::Visit::Visit(MemoryState& state, const base::Runtime* caller) : state_(state), lock_(state.mutex_) {
   ++state_.requests_;
   state_.advance(caller);
 }
 
 MemoryState::Visit::~Visit() {
-  const Letters letters = state_.take_letters();
+  const std::vector<Mail> letters = std::exchange(state_.mail_, {});
   lock_.unlock();
-  for (const auto& [waker, notice] : letters) (*waker)(notice);
+  for (const Mail& letter : letters) state_.notices_.tell(letter.to, letter.notice);
 }
 
 void MemoryState::Visit::close_session(SessionId session) {

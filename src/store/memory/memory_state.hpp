@@ -3,14 +3,13 @@
 #include "base/runtime.hpp"
 #include "store/memory/queue_table.hpp"
 #include "store/memory/sessions.hpp"
+#include "store/notices.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 namespace pawl::store::memory {
@@ -52,21 +51,17 @@ class MemoryState {
   /// How many requests were served: a test need not look again where none was.
   std::uint64_t requests();
 
-  /// Notices for the claim go to the waker. One that is under way may still arrive after unwatch().
-  void watch(ClaimId claim, Waker waker);
-  void unwatch(ClaimId claim);
+  Notices& notices() { return notices_; }
 
   /// One request: holds the mutex from its beginning to its end, sweeps first and calls the wakers last.
   class Visit;
 
  private:
-  using Letters = std::vector<std::pair<std::shared_ptr<const Waker>, Notice>>;
-
   void advance(const base::Runtime* caller);
-  Letters take_letters();
 
   const Clock clock_;
   std::uint64_t id_;
+  Notices notices_;
 
   std::mutex mutex_;  // guards all below
   Time now_ = Time::min();
@@ -74,7 +69,6 @@ class MemoryState {
   std::vector<Mail> mail_;
   Sessions sessions_;
   std::optional<QueueTable> queue_;  // always there
-  std::unordered_map<ClaimId, std::shared_ptr<const Waker>> watches_;
 };
 
 class MemoryState::Visit {

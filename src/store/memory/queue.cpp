@@ -28,10 +28,6 @@ constexpr Capabilities Queue::declared = {
 Queue::Queue(std::shared_ptr<MemoryState> state, base::Runtime& runtime)
     : state_(std::move(state)), runtime_(runtime) {}
 
-Queue::~Queue() {
-  for (const ClaimId claim : watched_) state_->unwatch(claim);
-}
-
 std::optional<Result<ClaimState>> Queue::claim_now(const Claim& claim) {
   Visit visit(*state_, runtime_);
   return visit.queue().claim(claim, visit.now());
@@ -65,14 +61,11 @@ awaitable<Result<void>> Queue::relabel(Claim claim, Deadline) {
 }
 
 void Queue::watch(ClaimId claim, Waker waker) {
-  watched_.insert(claim);
-  state_->watch(claim, std::move(waker));
+  const std::shared_ptr<Notices> notices(state_, &state_->notices());
+  watched_.watch(notices, claim, std::move(waker));
 }
 
-void Queue::unwatch(ClaimId claim) {
-  watched_.erase(claim);
-  state_->unwatch(claim);
-}
+void Queue::unwatch(ClaimId claim) { watched_.unwatch(claim); }
 
 awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline) {
   Visit visit(*state_, runtime_);

@@ -2,10 +2,10 @@
 
 #include "base/runtime.hpp"
 #include "store/memory/memory_state.hpp"
+#include "store/notices.hpp"
 #include "store/scheme.hpp"
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,6 @@ class Queue final : public Scheme {
   static const Capabilities declared;
 
   Queue(std::shared_ptr<MemoryState> state, base::Runtime& runtime);
-  ~Queue() override;
 
   const Capabilities& capabilities() const override { return declared; }
 
@@ -40,7 +39,7 @@ class Queue final : public Scheme {
  private:
   const std::shared_ptr<MemoryState> state_;
   base::Runtime& runtime_;
-  std::set<ClaimId> watched_;  // the state outlives this connection, its wakers must not
+  ClientNotices watched_;
 };
 
 }  // namespace pawl::store::memory

@@ -102,9 +102,9 @@ awaitable<Result<void>> Scripted::relabel(Claim claim, Deadline deadline) {
   co_return Result<void>();
 }
 
-void Scripted::watch(ClaimId claim, Waker waker) { server_->watch(claim, std::move(waker)); }
+void Scripted::watch(ClaimId claim, Waker waker) { server_->notices().watch(claim, std::move(waker)); }
 
-void Scripted::unwatch(ClaimId claim) { server_->unwatch(claim); }
+void Scripted::unwatch(ClaimId claim) { server_->notices().unwatch(claim); }
 
 awaitable<Result<bool>> Scripted::revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) {
   Words words{to_string(claim), lock_id(key), now ? "1" : "0"};

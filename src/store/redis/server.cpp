@@ -365,7 +365,7 @@ awaitable<Result<void>> Server::drop_unknown_claims(SessionId session, std::stri
     cursor = some->items[0].text;
     for (std::size_t i = 1; i + 1 < some->items.size(); i += 2) {
       ClaimId claim;
-      const bool known = !base::parse_hex(some->items[i].text, claim.high, claim.low) || watches_.contains(claim);
+      const bool known = !base::parse_hex(some->items[i].text, claim.high, claim.low) || notices_.watched(claim);
       if (known) continue;
       Words leave{some->items[i].text, base::to_string(session), some->items[i + 1].text, "1", "0"};
       const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
@@ -386,8 +386,7 @@ void Server::hear(const Reply& reply) {
   // Of an earlier epoch: the server may have lost it since. Of a later one: we have to look at the server first.
   const bool granted = letter->notice.what == Notice::What::granted;
   if (granted && letter->notice.grant.token.epoch() != epoch_) letter->notice = Notice();
-  const auto found = watches_.find(letter->claim);
-  if (found != watches_.end()) found->second(letter->notice);
+  notices_.tell(letter->claim, letter->notice);
 }
 
 // Only a hint, and any client that may publish can send it: the server is asked, by one question at a time. Sessions are
@@ -409,10 +408,7 @@ awaitable<void> Server::check_epoch([[maybe_unused]] std::shared_ptr<Server> sel
 }
 
 void Server::tell(const std::set<ClaimId>& claims) {
-  for (const ClaimId claim : claims) {
-    const auto found = watches_.find(claim);
-    if (found != watches_.end()) found->second(Notice());
-  }
+  for (const ClaimId claim : claims) notices_.tell(claim, Notice());
 }
 
 void Server::hear_of(const std::string& channel, ClaimId claim) {
@@ -469,7 +465,7 @@ void Server::leave_all(const Error& why) {
 // Whatever was sent while nobody listened is lost.
 void Server::listen_anew() {
   for (const auto& [channel, claims] : channels_) listener_->send({"SUBSCRIBE", channel});
-  for (const auto& [claim, waker] : watches_) waker(Notice());
+  notices_.tell_all_to_look();
   doubt_sessions();
 }
 

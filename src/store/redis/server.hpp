@@ -2,6 +2,7 @@
 
 #include "base/url.hpp"
 #include "store/claim.hpp"
+#include "store/notices.hpp"
 #include "store/redis/connection.hpp"
 #include "store/redis/info.hpp"
 #include "store/redis/script.hpp"
@@ -73,8 +74,8 @@ class Server : public std::enable_shared_from_this<Server> {
   /// must be looked at, and is looked for what was given back.
   bool is_another_epoch(SessionId session);
 
-  void watch(ClaimId claim, Waker waker) { watches_[claim] = std::move(waker); }
-  void unwatch(ClaimId claim) { watches_.erase(claim); }
+  /// For all claims of this client.
+  Notices& notices() { return notices_; }
 
   /// Whatever is said on that channel is a hint for the claim.
   void hear_of(const std::string& channel, ClaimId claim);
@@ -136,7 +137,7 @@ class Server : public std::enable_shared_from_this<Server> {
   std::shared_ptr<Sentinels> sentinels_;
   std::array<Route, 3> routes_;                  // by role; with sentinels
   std::map<SessionId, std::uint64_t> sessions_;  // and the epoch in which their claims were compared last; 0: not yet
-  std::map<ClaimId, Waker> watches_;             // all claims of this client
+  Notices notices_;
   std::map<std::string, std::set<ClaimId>> channels_;
 };
 

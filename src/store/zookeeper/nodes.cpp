@@ -141,10 +141,7 @@ awaitable<void> Entry::read_own_node([[maybe_unused]] std::shared_ptr<Entry> sel
 
 void Entry::tell(Notice::What what) const {
   if (is_news_to_a_holder(what)) ++session->news;
-  if (!waker) return;
-  Notice notice;
-  notice.what = what;
-  waker(notice);
+  notices->tell(claim.id, {.what = what});
 }
 
 void Entry::watch_for(const std::string& path) {
@@ -193,8 +190,7 @@ awaitable<Result<Nodes::SharedEntry>> Nodes::entry_of(Claim claim, Deadline dead
   if (session->refused.contains(claim.id)) co_return Error{Errc::not_owner, "the claim was withdrawn before"};
   SharedEntry entry = find_entry(claim.id);
   if (!entry) {
-    entry = std::make_shared<Entry>(claim, session);
-    if (const auto waker = wakers_.find(claim.id); waker != wakers_.end()) entry->waker = waker->second;
+    entry = std::make_shared<Entry>(claim, session, notices_);
     entries_[claim.id] = entry;
   }
   entry->claim.may_queue = claim.may_queue;
@@ -242,10 +238,9 @@ awaitable<Result<bool>> Nodes::remove_if_own(SharedEntry entry, Deadline deadlin
 }
 
 void Nodes::unwatch(ClaimId claim) {
-  wakers_.erase(claim);
+  notices_->unwatch(claim);
   const SharedEntry entry = find_entry(claim);
   if (!entry) return;
-  entry->waker = {};
   entry->let_go_of_watches();
   entries_.erase(claim);
 }

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "store/scheme.hpp"
+#include "store/notices.hpp"
 #include "store/record.hpp"
+#include "store/scheme.hpp"
 #include "store/zookeeper/server.hpp"
 
 #include <chrono>
@@ -16,14 +17,15 @@ namespace pawl::store::zookeeper {
 
 /// A claim of this client, and its node. What it says of the servers is as old as the last answer or event.
 struct Entry final : Hearer, std::enable_shared_from_this<Entry> {
-  Entry(const Claim& of, std::shared_ptr<Session> in) : claim(of), session(std::move(in)) {}
+  Entry(const Claim& of, std::shared_ptr<Session> in, std::shared_ptr<const Notices> to)
+      : claim(of), session(std::move(in)), notices(std::move(to)) {}
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
   ~Entry() { session->path_bytes -= path_bytes; }
 
   Claim claim;
   const std::shared_ptr<Session> session;
-  Waker waker = {};
+  const std::shared_ptr<const Notices> notices;
 
   SharedRequest creating = {};  ///< not answered yet
   bool maybe_there = false;     ///< an answer was lost: the node must be looked for
@@ -92,7 +94,7 @@ class Nodes : public Scheme {
 
   awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
   awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
-  void watch(ClaimId claim, Waker waker) override { wakers_[claim] = std::move(waker); }
+  void watch(ClaimId claim, Waker waker) override { notices_->watch(claim, std::move(waker)); }
   void unwatch(ClaimId claim) override;
   awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) override;
   awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) override;
@@ -165,7 +167,7 @@ class Nodes : public Scheme {
   ClaimView view_of(const Seen& seen, std::uint64_t epoch) const;
   static awaitable<Result<std::string>> full_name(SharedLink link, std::string path, Deadline deadline);
 
-  std::map<ClaimId, Waker> wakers_;
+  const std::shared_ptr<Notices> notices_ = std::make_shared<Notices>();
   std::map<ClaimId, SharedEntry> entries_;
 };
 
