@@ -94,6 +94,7 @@ class Grpc::Impl {
   std::vector<Event> events_;
   std::string out_;
   std::uint64_t written_ = 0;
+  CallId ending_ = 0;  // whose last frame is being written
   bool settings_seen_ = false;
   bool leaving_ = false;
   bool broken_ = false;
@@ -236,13 +237,13 @@ int Grpc::Impl::on_close(nghttp2_session* /*session*/, std::int32_t id, std::uin
   return 0;
 }
 
-// Is called when all of the frame is in out_.
+// Is called just before drain() gets the last bytes of the frame.
 int Grpc::Impl::on_sent(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* self) {
   auto& impl = *static_cast<Impl*>(self);
   // We send none ourselves: nghttp2 does, when the server breaks the rules.
   if (frame->hd.type == NGHTTP2_GOAWAY) impl.broken_ = true;
   if (frame->hd.type != NGHTTP2_DATA || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
-  if (Call* const call = impl.find(frame->hd.stream_id)) call->whole_at = impl.written_;
+  impl.ending_ = frame->hd.stream_id;
   return 0;
 }
 
@@ -255,6 +256,8 @@ void Grpc::Impl::drain() {
     if (size <= 0) return;
     out_.append(text_of(data, static_cast<std::size_t>(size)));
     written_ += static_cast<std::uint64_t>(size);
+    Call* const call = find(std::exchange(ending_, 0));
+    if (call != nullptr) call->whole_at = written_;
   }
 }
 

@@ -33,6 +33,7 @@ void Watches::remove(Id id) {
   } else if (it->second->state == State::wanted) {
     std::erase(wanted_, id);
   }
+  it->second->state = State::gone;  // its events may be on their way to it
   watches_.erase(it);
 }
 
@@ -118,8 +119,7 @@ Watches::Taken Watches::take(const pb::WatchResponse& response) {
     if (watch->state == State::made) tell(*watch, event);
   }
   // Compacted, before the server could tell us all; or our rights have changed.
-  const bool still_watched = watches_.contains(watch->id);
-  if (response.canceled() && still_watched && watch->state == State::made) {
+  if (response.canceled() && watch->state == State::made) {
     by_server_id_.erase(watch->server_id);
     want(*watch);
   }

@@ -56,7 +56,7 @@ class Watches {
   Result<std::optional<std::int64_t>> made_from(Id id) const;
 
  private:
-  enum class State : std::uint8_t { wanted, asked, made, doubted, refused };
+  enum class State : std::uint8_t { wanted, asked, made, doubted, refused, gone };
   struct Watch {
     Id id = 0;
     std::string key = {};
