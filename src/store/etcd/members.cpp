@@ -2,7 +2,6 @@
 
 #include "etcd.pb.h"
 #include "store/etcd/status.hpp"
-#include "store/net/backoff.hpp"
 #include "store/net/srv.hpp"
 #include "store/net/tls.hpp"
 
@@ -13,16 +12,7 @@ namespace pawl::store::etcd {
 
 namespace {
 
-constexpr Duration shortest_pause = std::chrono::milliseconds(10);
-constexpr Duration longest_pause = std::chrono::seconds(1);
 constexpr Duration shortest_share = std::chrono::seconds(1);
-
-/// Asking again would not help.
-bool lasting(Errc code) {
-  return code == Errc::permission_denied || code == Errc::unsupported || code == Errc::invalid_argument;
-}
-
-Error closed() { return {Errc::store_unavailable, "the connection is closed"}; }
 
 bool without_auth(const Status& status) {
   return status.code == StatusCode::failed_precondition &&
@@ -32,74 +22,39 @@ bool without_auth(const Status& status) {
 }  // namespace
 
 Members::Members(base::Runtime& runtime, Config config)
-    : runtime_(runtime), config_(std::move(config)), addresses_(config_.addresses), changed_(runtime) {}
+    : Link(runtime),
+      runtime_(runtime),
+      config_(std::move(config)),
+      addresses_(config_.addresses),
+      login_done_(runtime) {}
 
 void Members::start(Plan plan) {
   plan_ = std::move(plan);
-  base::spawn(runtime_, run(shared_from_this()));
+  Link::start();
 }
 
-awaitable<Result<void>> Members::ready(Deadline deadline) {
-  const auto self = shared_from_this();
-  bool tried = false;
-  while (!channel_) {
-    if (over_) co_return closed();
-    if (tried && lasting(last_error_.code)) co_return last_error_;
-    if (deadline.passed(runtime_.now())) {
-      if (last_error_.code != Errc{}) co_return last_error_;
-      co_return Error{Errc::store_unavailable, "no connection in time"};
-    }
-    co_await changed_.wait(deadline.at);
-    tried = true;
-  }
-  co_return Result<void>();
-}
-
-awaitable<void> Members::run(std::shared_ptr<Members> self) {
-  co_await base::step_aside(runtime_);  // whoever has started it sits down first, and hears how it ends
-  net::Backoff backoff(runtime_, shortest_pause, longest_pause);
-  while (!over_) {
-    Result<void> opened = co_await try_all(self);
-    if (over_) break;
-    if (opened) {
-      const base::Time since = runtime_.now();
-      const SharedChannel channel = channel_;
-      changed_.notify();
-      if (plan_.up) plan_.up(channel);
-      while (channel_ == channel && !over_) co_await changed_.wait(base::Time::max());
-      if (over_) break;
-      if (runtime_.now() - since >= longest_pause) {
-        backoff.reset();
-        continue;
-      }
-    } else {
-      last_error_ = opened.error();
-      changed_.notify();
-    }
-    const base::Time pause_ends = base::after(runtime_.now(), backoff.next());
-    while (!over_ && runtime_.now() < pause_ends) co_await changed_.wait(pause_ends);
-  }
+void Members::went_up() {
+  if (plan_.up) plan_.up(channel_);
 }
 
 Duration Members::share() const {
   return std::min(plan_.timeout, std::max(plan_.timeout / static_cast<std::int64_t>(count()), shortest_share));
 }
 
-awaitable<Result<void>> Members::try_all([[maybe_unused]] std::shared_ptr<Members> self) {
+awaitable<Result<void>> Members::open() {
   Result<void> found = co_await find();
   if (!found) co_return found;
   Error why = closed();
-  for (std::size_t tries = addresses_.size(); tries > 0 && !over_; --tries) {
+  for (std::size_t tries = addresses_.size(); tries > 0 && !over(); --tries) {
     const net::Address address = addresses_[next_++ % addresses_.size()];
     trying_ = make_channel(address);
     const SharedChannel channel = trying_;
     Result<void> greeted = co_await greet(channel);
     trying_.reset();
-    if (over_ || !greeted || !channel->is_up()) channel->close();
+    if (over() || !greeted || !channel->is_up()) channel->close();
     if (!greeted) why = greeted.error();
-    if (over_ || !channel->is_up()) continue;
+    if (over() || !channel->is_up()) continue;
     channel_ = channel;
-    last_error_ = {};
     co_return Result<void>();
   }
   co_return why;
@@ -153,7 +108,7 @@ Members::SharedChannel Members::make_channel(const net::Address& address) {
   plan.address = address;
   plan.timeout = plan_.timeout;
   const auto channel = std::make_shared<std::weak_ptr<Channel>>();
-  plan.down = [weak = weak_from_this(), channel](const Error& why) {
+  plan.down = [weak = std::weak_ptr(std::static_pointer_cast<Members>(shared_from_this())), channel](const Error& why) {
     const auto self = weak.lock();
     if (self) self->leave(channel->lock(), why);
   };
@@ -194,7 +149,7 @@ awaitable<Result<void>> Members::log_in(SharedChannel channel, Deadline deadline
 
 awaitable<Result<void>> Members::log_in_anew(Channel::Token refused, Deadline deadline) {
   const auto self = shared_from_this();
-  while (logging_in_ && !deadline.passed(runtime_.now())) co_await changed_.wait(deadline.at);
+  while (logging_in_ && !deadline.passed(runtime_.now())) co_await login_done_.wait(deadline.at);
   if (token_ != refused) co_return Result<void>();
   const SharedChannel channel = channel_;
   if (!channel) co_return Error{Errc::store_unavailable, "the connection is gone"};
@@ -202,7 +157,7 @@ awaitable<Result<void>> Members::log_in_anew(Channel::Token refused, Deadline de
   logging_in_ = true;
   Result<void> logged_in = co_await log_in(channel, deadline);
   logging_in_ = false;
-  changed_.notify();
+  login_done_.notify();
   if (logged_in && token_ == refused) {
     co_return Error{Errc::permission_denied,
                     channel->address().to_string() + ": the server wants a user and a password"};
@@ -214,16 +169,16 @@ void Members::leave(const SharedChannel& channel, const Error& why) {
   if (!channel || channel != channel_) return;
   channel_.reset();
   channel->retire();
-  last_error_ = why;
-  changed_.notify();
+  broken(why);
   if (plan_.down) plan_.down(why);
 }
 
 void Members::stop() {
-  if (std::exchange(over_, true)) return;
+  if (over()) return;
+  close_link();
   if (trying_) trying_->close();
   if (const SharedChannel channel = std::exchange(channel_, nullptr)) channel->close();
-  changed_.notify();
+  login_done_.notify();
 }
 
 }  // namespace pawl::store::etcd

@@ -5,6 +5,7 @@
 #include "store/credentials.hpp"
 #include "store/etcd/channel.hpp"
 #include "store/etcd/config.hpp"
+#include "store/net/link.hpp"
 
 #include <pawl/result.hpp>
 
@@ -27,7 +28,7 @@ namespace pawl::store::etcd {
 ///
 /// Each member is tried once, then comes a pause that grows.
 /// Threads: on the executor only.
-class Members : public std::enable_shared_from_this<Members> {
+class Members final : public net::Link {
  public:
   using SharedChannel = std::shared_ptr<Channel>;
 
@@ -42,8 +43,6 @@ class Members : public std::enable_shared_from_this<Members> {
 
   /// Once. Connects, and from then on again and again by itself.
   void start(Plan plan);
-  /// Waits until it is up. Errors: those that go away by trying again only when the deadline has passed.
-  awaitable<Result<void>> ready(Deadline deadline);
   /// Nothing: away.
   const SharedChannel& channel() const { return channel_; }
   const Channel::Token& token() const { return token_; }
@@ -58,8 +57,8 @@ class Members : public std::enable_shared_from_this<Members> {
   std::size_t count() const { return addresses_.empty() ? 1 : addresses_.size(); }
 
  private:
-  awaitable<void> run(std::shared_ptr<Members> self);
-  awaitable<Result<void>> try_all(std::shared_ptr<Members> self);
+  awaitable<Result<void>> open() override;
+  void went_up() override;
   awaitable<Result<void>> find();
   awaitable<Result<void>> find_by_name(Deadline deadline);
   Result<void> prepare_tls(const net::TlsFiles& files);
@@ -77,10 +76,8 @@ class Members : public std::enable_shared_from_this<Members> {
   SharedChannel channel_;
   SharedChannel trying_;
   Channel::Token token_;
-  base::Gathering changed_;
-  Error last_error_;
+  base::Gathering login_done_;
   bool logging_in_ = false;
-  bool over_ = false;
 };
 
 }  // namespace pawl::store::etcd

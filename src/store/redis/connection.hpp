@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/gathering.hpp"
 #include "base/wakeup.hpp"
+#include "store/net/link.hpp"
 #include "store/net/stream.hpp"
 #include "store/redis/reply.hpp"
 
@@ -19,7 +19,7 @@ using base::awaitable;
 using base::Deadline;
 
 /// One connection to a server, used by everybody at the same time: what is asked in one go is sent in one go, and answers
-/// come in the order of the questions. It connects when it is first needed, and again by itself when it breaks.
+/// come in the order of the questions.
 ///
 /// | state      | call()                    | bytes arrive | the connection breaks          | stop()   |
 /// |------------|---------------------------|--------------|--------------------------------|----------|
@@ -31,7 +31,7 @@ using base::Deadline;
 /// Errors: store_unavailable (not sent), outcome_unknown (sent, and not answered in time), permission_denied and
 ///         unsupported as greet() says.
 /// Threads: on the executor only.
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public net::Link {
  public:
   struct Question;
   using Asked = std::shared_ptr<Question>;
@@ -53,10 +53,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Connection(base::Runtime& runtime, Plan plan);
 
-  /// Connects, and from then on again and again by itself.
-  void start();
-  /// Waits until it is up.
-  awaitable<Result<void>> ready(Deadline deadline);
   /// Asks, and waits for the answer. An error reply is an error.
   awaitable<Result<Reply>> call(Words words, Deadline deadline);
   /// The same for greet().
@@ -75,35 +71,35 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// The same, also while it is still connecting.
   void redial(const Error& why);
 
-  bool is_up() const { return state_ == State::up; }
   void stop();
 
  private:
-  enum class State : std::uint8_t { down, greeting, up, over };
-  struct Link;
-  struct Running;
+  /// From connect to the end of that connection.
+  struct Life {
+    bool over = false;
+    Error why = {};
+  };
 
-  awaitable<void> run(std::shared_ptr<Connection> self);
-  awaitable<Result<void>> open(std::shared_ptr<Link> link);
-  awaitable<void> listen(std::shared_ptr<Connection> self, std::shared_ptr<Link> link);
-  void take_replies(Link& link);
+  awaitable<Result<void>> open() override;
+  void went_up() override;
+  void went_down(const Error& why) override;
+  awaitable<Result<void>> dial(std::shared_ptr<Life> life);
+  awaitable<void> listen(std::shared_ptr<Connection> self, std::shared_ptr<Life> life);
+  void take_replies(Life& life);
   void answer(Reply reply);
   void put(const Words& words);
   void flush_soon();
   void flush();
-  awaitable<void> write_rest(std::shared_ptr<Connection> self, std::shared_ptr<Link> link);
-  void break_off(Link& link, const Error& why);
+  awaitable<void> write_rest(std::shared_ptr<Connection> self, std::shared_ptr<Life> life);
+  void break_off(Life& life, const Error& why);
   void break_off_if_silent();
   void fail_questions(const Error& why);
+  std::shared_ptr<Connection> self() { return std::static_pointer_cast<Connection>(shared_from_this()); }
 
   base::Runtime& runtime_;
   const Plan plan_;
   net::Stream stream_;
-  State state_ = State::down;
-  bool running_ = false;
-  base::Gathering changed_;
-  Error last_error_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<Life> life_;
   ReplyReader reader_;
   std::deque<std::shared_ptr<Question>> questions_;
   std::string out_;            // to be written

@@ -110,7 +110,8 @@ Connection::Connection(base::Runtime& runtime, Plan plan)
       timer_(runtime, [this] { process(0); }),
       beat_(runtime, [this] { beat(); }),
       silence_(runtime, [this] { break_off(); }),
-      changed_(runtime) {}
+      changed_(runtime),
+      backoff_(runtime, first_pause, longest_pause) {}
 
 Connection::~Connection() {
   const bool inherited = base::fork_generation() != generation_;
@@ -269,7 +270,7 @@ SharedRequest Connection::heartbeat() {
   SharedRequest request = ask([&](Call& call) {
     call.confirmed = [this, sent] {
       heartbeats_->confirmed(sent, runtime_.now());
-      pause_ = {};
+      backoff_.reset();
       while (!unanswered_.empty() && unanswered_.front() <= sent) unanswered_.pop_front();
       watch_for_silence();
     };
@@ -353,7 +354,7 @@ void Connection::pump() {
     }
   }
   Duration wait = std::chrono::seconds(pause.tv_sec) + std::chrono::microseconds(pause.tv_usec);
-  if (!socket_.is_open()) wait = next_pause();
+  if (!socket_.is_open()) wait = backoff_.next();  // the client would wait for a part of the session
   if (state_ == State::away && links_ > 0) {
     find_servers_anew();
     wait = std::min(wait, between_look_ups);
@@ -385,12 +386,6 @@ void Connection::take_turns() {
     zoo_cycle_next_server(handle_);
     if (i >= servers && lost == current_server(handle_)) return;
   }
-}
-
-// When none of the servers could be reached, the client would wait for a part of the session.
-Duration Connection::next_pause() {
-  pause_ = std::clamp(pause_ * 2, first_pause, longest_pause);
-  return pause_ / 2 + Duration(runtime_.random() % static_cast<std::uint64_t>(pause_.count() / 2));
 }
 
 void Connection::wait_for(descriptor_base::wait_type what, bool& waiting, int event) {

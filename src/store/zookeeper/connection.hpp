@@ -6,6 +6,7 @@
 #include "base/timer.hpp"
 #include "base/url.hpp"
 #include "store/net/address.hpp"
+#include "store/net/backoff.hpp"
 #include "store/zookeeper/heartbeats.hpp"
 #include "store/zookeeper/servers.hpp"
 
@@ -164,7 +165,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::ptrdiff_t count_servers() const;
   void begin_with(const std::string& server);
   void take_turns();
-  Duration next_pause();
   void process(int events);
   void wait_for(boost::asio::posix::descriptor_base::wait_type what, bool& waiting, int event);
   void share_socket(int fd);
@@ -213,7 +213,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   base::Time connecting_since_ = {};
   base::Time looked_up_ = {};
   Duration session_timeout_ = {};
-  Duration pause_ = {};  // between two rounds of attempts to connect
+  net::Backoff backoff_;  // between two rounds of attempts to connect
   static constexpr Duration first_patience = std::chrono::seconds(1);
   Duration patience_ = first_patience;  // with a server that takes a connection and says nothing
   std::ptrdiff_t silent_ = 0;           // such servers, since the last one that was not
