@@ -53,6 +53,7 @@ find_package(OpenSSL QUIET)
 find_package(LMDB MODULE QUIET)
 find_package(hiredis MODULE QUIET)
 find_package(ZooKeeper MODULE QUIET)
+find_package(MariaDB MODULE QUIET)
 find_package(Nghttp2 MODULE QUIET)
 find_package(ProtobufLite MODULE QUIET)
 find_program(PAWL_PROTOC protoc)
@@ -62,13 +63,15 @@ pawl_store(redis CALLED "Redis store" NEEDS "hiredis and OpenSSL" DEBIAN "libhir
            IF hiredis_FOUND OPENSSL_FOUND MODULE hiredis LINK hiredis)
 pawl_store(zookeeper CALLED "ZooKeeper store" NEEDS "libzookeeper_st and OpenSSL" DEBIAN "libzookeeper-st-dev libssl-dev"
            IF ZooKeeper_FOUND OPENSSL_FOUND MODULE ZooKeeper LINK zookeeper_st)
+pawl_store(mysql CALLED "MySQL store" NEEDS "MariaDB Connector/C and OpenSSL" DEBIAN "libmariadb-dev libssl-dev"
+           IF MariaDB_FOUND OPENSSL_FOUND MODULE MariaDB LINK mariadb)
 pawl_store(etcd CALLED "etcd store" NEEDS "nghttp2, Protocol Buffers with protoc, and OpenSSL"
            DEBIAN "libnghttp2-dev libprotobuf-dev protobuf-compiler libssl-dev"
            IF Nghttp2_FOUND ProtobufLite_FOUND PAWL_PROTOC OPENSSL_FOUND MODULE Nghttp2 ProtobufLite LINK nghttp2 protobuf-lite)
 
 # src/store/net, with what it needs: for every store whose server is elsewhere.
 set(PAWL_NET OFF)
-if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_ETCD)
+if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_MYSQL OR PAWL_STORE_ETCD)
   set(PAWL_NET ON)
   list(APPEND PAWL_STORE_LIBRARIES ssl crypto)
 endif()

@@ -7,7 +7,7 @@ set -eu
 build="
   build-essential g++ cmake ninja-build ccache python3 pkg-config
   libboost1.81-dev libexpected-dev libfmt-dev libcli11-dev
-  liblmdb-dev libhiredis-dev libssl-dev libzookeeper-st-dev
+  liblmdb-dev libhiredis-dev libssl-dev libzookeeper-st-dev libmariadb-dev
   libnghttp2-dev libprotobuf-dev protobuf-compiler
 "
 test="

@@ -5,6 +5,9 @@
 #include "store/file/file_store.hpp"
 #endif
 #include "store/memory/memory_store.hpp"
+#ifdef PAWL_STORE_MYSQL
+#include "store/mysql/mysql_store.hpp"
+#endif
 #ifdef PAWL_STORE_REDIS
 #include "store/redis/redis_store.hpp"
 #endif
@@ -37,6 +40,9 @@ const std::vector<Entry>& table() {
       {{"redis", "rediss", "redis+unix", "redis+sentinel"},
        redis::open,
        {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
+#endif
+#ifdef PAWL_STORE_MYSQL
+      {{"mysql", "mariadb", "mysql+unix"}, mysql::open, {&mysql::Queue::declared}},
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
       {{"zookeeper", "zookeeper+tls"},

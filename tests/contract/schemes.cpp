@@ -1,5 +1,6 @@
 #include "tests/contract/schemes.hpp"
 
+#include "tests/support/mysql_server.hpp"
 #include "tests/support/real_world.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -48,6 +49,20 @@ std::unique_ptr<World> file_queue() { return std::make_unique<RealWorld>(in_a_fo
 std::unique_ptr<World> file_queue_blocking() {
   RealPlace place = in_a_folder();
   place.blocking = true;
+  return std::make_unique<RealWorld>(std::move(place));
+}
+#endif
+
+#ifdef PAWL_STORE_MYSQL
+std::unique_ptr<World> mysql_queue() {
+  static std::atomic<int> worlds = 0;
+  test::MysqlServer& server = test::MysqlServer::shared();
+  RealPlace place{server.url("?prefix=contract-" + std::to_string(++worlds)), "queue", 1s, 1s};
+  place.census = test::mysql_census(server.port());
+  place.restart = [&server] {
+    server.kill();
+    server.start();
+  };
   return std::make_unique<RealWorld>(std::move(place));
 }
 #endif
@@ -108,6 +123,9 @@ const std::vector<Line>& all_schemes() {
 #ifdef PAWL_STORE_FILE
       {"file_queue", file_queue, true},
       {"file_queue_blocking", file_queue_blocking, true},
+#endif
+#ifdef PAWL_STORE_MYSQL
+      {"mysql_queue", mysql_queue, true},
 #endif
 #ifdef PAWL_STORE_REDIS
       {"redis_queue", redis_queue, true},

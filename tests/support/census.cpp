@@ -16,6 +16,10 @@
 #include <stdexcept>
 #endif
 
+#ifdef PAWL_STORE_MYSQL
+#include "tests/support/mysql_server.hpp"
+#endif
+
 #ifdef PAWL_STORE_REDIS
 #include "tests/support/naive_redis.hpp"
 
@@ -97,6 +101,33 @@ Census redis_census(std::uint16_t port) {
   return [port] {
     naive::Redis redis(port);
     return lines_of(redis.call({"EVAL", left_on_redis, "0"}).value_or(""));
+  };
+}
+
+#endif
+
+#ifdef PAWL_STORE_MYSQL
+
+Census mysql_census(std::uint16_t port) {
+  return [port] {
+    MysqlClient root(port, "root", "", "pawl");
+    std::set<std::string> found;
+    if (root.query("SHOW TABLES LIKE 'pawl_meta'").empty()) return found;  // nobody has used it yet
+    // A lock-delay is 60 s at most; so long is the history of an election kept.
+    const std::string soon = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 61000000";
+    const std::string shut = "state = 2 AND until < " + soon;
+    const std::vector<std::pair<std::string, std::string>> tables{
+        {"session", "SELECT id FROM pawl_session"},
+        {"claim", "SELECT id FROM pawl_claim WHERE NOT (" + shut + ")"},
+        {"lock", "SELECT id FROM pawl_lock WHERE id NOT IN (SELECT lock_id FROM pawl_claim WHERE " + shut + ")"},
+        {"tombstone", "SELECT claim FROM pawl_tombstone"},
+        {"mail", "SELECT CONCAT(claim, ' ', what) FROM pawl_mail"},
+        {"reign", "SELECT lock_id FROM pawl_reign WHERE till = 0"},
+        {"unsettled", "SELECT lock_id FROM pawl_unsettled"}};
+    for (const auto& [table, select] : tables) {
+      for (const auto& row : root.query(select)) found.insert(table + " " + row[0]);
+    }
+    return found;
   };
 }
 

@@ -16,6 +16,8 @@ namespace pawl::test {
 using Census = std::function<std::set<std::string>()>;
 
 Census redis_census(std::uint16_t port);
+/// The rows in the tables of the database `pawl`.
+Census mysql_census(std::uint16_t port);
 /// The records in the database of a folder, while this process has the folder open.
 Census file_census(std::string folder);
 /// Below `path`, which no other test uses. `servers`: "127.0.0.1:2181,127.0.0.1:2182".

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::store::mysql {
+
+/// The layout of the tables that this pawl makes, and the only one that it uses.
+inline constexpr std::string_view layout = "1";
+
+/// What makes the tables and procedures, in order; each of them may be there already.
+const std::vector<std::string>& schema_statements();
+
+}  // namespace pawl::store::mysql

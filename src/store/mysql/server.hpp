@@ -1,0 +1,101 @@
+#pragma once
+
+#include "base/url.hpp"
+#include "store/claim.hpp"
+#include "store/mysql/connection.hpp"
+#include "store/server_url.hpp"
+#include "store/store.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::store::mysql {
+
+/// What the URL says.
+struct Config : ServerConfig {
+  std::string database = {};
+  bool polls = false;  ///< wake=poll: asks for its mail every 20 ms, and is not woken by KILL QUERY
+
+  const net::Address& address() const { return addresses.front(); }
+};
+
+/// Reads the text alone: no file is opened, and no server is asked. Errors: invalid_argument.
+Result<Config> read_config(const base::Url& url, base::UrlOptions& options);
+
+/// A server, as the store and its scheme share it: one connection for statements, and one that waits for mail.
+/// Threads: on the executor only.
+class Server : public std::enable_shared_from_this<Server> {
+ public:
+  Server(base::Runtime& runtime, Config config);
+  ~Server();
+
+  void attach(Surroundings surroundings);
+
+  base::Runtime& runtime() const { return runtime_; }
+  const Config& config() const { return config_; }
+  std::uint64_t store_id() const { return store_id_; }
+  /// Where this client listens.
+  const std::string& mailbox() const { return mailbox_; }
+
+  awaitable<Result<void>> connect(Deadline deadline);
+  /// Until its client can be told things.
+  awaitable<Result<void>> listen(Deadline deadline);
+  /// CALL pawl_PROCEDURE(values). A transaction that the server has rolled back for another one's sake is repeated.
+  awaitable<Result<std::vector<Row>>> run(std::string procedure, std::vector<std::string> values, Deadline deadline,
+                                          Turn turn = Turn::in_order);
+  /// As it is now, after a new epoch was started if `raise`.
+  awaitable<Result<std::uint64_t>> ask_epoch(bool raise, Deadline deadline);
+
+  void watch(ClaimId claim, Waker waker) { watches_[claim] = std::move(waker); }
+  void unwatch(ClaimId claim) { watches_.erase(claim); }
+
+ private:
+  enum class Role : std::uint8_t { statements, listener };
+  using SharedConnection = std::shared_ptr<Connection>;
+  /// Which server it is, and since when it runs.
+  struct Identity {
+    std::string words = {};
+    std::int64_t started = 0;
+  };
+
+  SharedConnection make_connection(Role role);
+  awaitable<Result<std::optional<base::Credentials>>> credentials();
+  awaitable<Result<void>> greet();
+  awaitable<Result<void>> greet_listener();
+  awaitable<Result<void>> set_up(SharedConnection connection);
+  awaitable<Result<Identity>> look_at_server(SharedConnection connection);
+  awaitable<Result<void>> learn_epoch();
+  awaitable<Result<void>> install();
+  std::vector<std::string> words_of_begin(bool raise) const;
+  Result<void> take_epoch(const std::vector<Row>& rows);
+  static awaitable<void> hear(std::weak_ptr<Server> weak, SharedConnection listener);
+  Statement next_mail() const;
+  Statement nap() const;
+  void deliver(const std::vector<Row>& rows);
+  void listen_anew();
+  void up_again();
+  void doubt_sessions();
+
+  base::Runtime& runtime_;
+  Config config_;
+  Surroundings surroundings_;
+  const std::string mailbox_;
+  const std::uint64_t fresh_id_;
+  Identity identity_;                        // of the server that the statements go to
+  std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
+  std::uint64_t epoch_ = 0;
+  bool was_up_ = false;
+  bool can_be_woken_ = false;    // the listener has its user lock
+  std::string last_mail_ = "0";  // that the listener has read
+  SharedConnection statements_;
+  SharedConnection listener_;
+  std::map<ClaimId, Waker> watches_;  // all claims of this client
+};
+
+}  // namespace pawl::store::mysql

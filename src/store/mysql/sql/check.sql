@@ -1,0 +1,9 @@
+-- Does a grant with this token stand? Returns 1 or 0.
+CREATE PROCEDURE pawl_check(IN p_lock VARBINARY(255), IN p_epoch BIGINT UNSIGNED, IN p_counter BIGINT UNSIGNED)
+BEGIN
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  CALL pawl_enter();
+  CALL pawl_exit();
+  SELECT EXISTS (SELECT 1 FROM pawl_claim
+                   WHERE lock_id = p_lock AND state = 1 AND epoch = p_epoch AND counter = p_counter);
+END

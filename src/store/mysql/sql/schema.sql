@@ -1,0 +1,101 @@
+-- The tables of the `queue` scheme, layout 1. Statements end with a semicolon at the end of a line.
+-- All ids are hex text; all times are microseconds since 1970 by the server's clock. Whoever changes claims or locks has the
+-- row of pawl_meta locked first, so no two transactions wait for each other.
+
+-- One row. clock: the latest time seen, to notice a clock that was set back.
+CREATE TABLE IF NOT EXISTS pawl_meta (
+  id TINYINT NOT NULL PRIMARY KEY,
+  layout INT NOT NULL,
+  epoch BIGINT UNSIGNED NOT NULL,
+  identity VARBINARY(512) NOT NULL,
+  started BIGINT NOT NULL,
+  store VARBINARY(16) NOT NULL,
+  counter BIGINT UNSIGNED NOT NULL,
+  clock BIGINT NOT NULL
+) ENGINE = InnoDB;
+
+-- mailbox: by which name its client listens.
+CREATE TABLE IF NOT EXISTS pawl_session (
+  id VARBINARY(32) NOT NULL PRIMARY KEY,
+  lease BIGINT NOT NULL,
+  ends BIGINT NOT NULL,
+  mailbox VARBINARY(32) NOT NULL,
+  host BLOB NOT NULL,
+  pid BIGINT NOT NULL,
+  label BLOB NOT NULL,
+  KEY by_end (ends)
+) ENGINE = InnoDB;
+
+-- A lock that is held, waited for, or in lock-delay. taken: of a semaphore, a 1 for each permit in use and a 0 for each that
+-- is free.
+CREATE TABLE IF NOT EXISTS pawl_lock (
+  id VARBINARY(255) NOT NULL PRIMARY KEY,
+  name BLOB NOT NULL,
+  permits INT UNSIGNED NOT NULL,
+  used INT UNSIGNED NOT NULL,
+  taken MEDIUMBLOB NOT NULL
+) ENGINE = InnoDB;
+
+-- state: 0 waits, 1 holds, 2 failed and keeps the lock shut until `until`; then it has no session any more.
+CREATE TABLE IF NOT EXISTS pawl_claim (
+  id VARBINARY(32) NOT NULL PRIMARY KEY,
+  session VARBINARY(32) NOT NULL,
+  lock_id VARBINARY(255) NOT NULL,
+  state TINYINT NOT NULL,
+  shared TINYINT NOT NULL,
+  wanted INT UNSIGNED NOT NULL,
+  delay BIGINT NOT NULL,
+  since BIGINT NOT NULL,
+  until BIGINT NULL,
+  ticket BIGINT UNSIGNED NOT NULL,
+  epoch BIGINT UNSIGNED NOT NULL,
+  counter BIGINT UNSIGNED NOT NULL,
+  asked TINYINT NOT NULL,
+  slots MEDIUMBLOB NOT NULL,
+  label BLOB NOT NULL,
+  value BLOB NOT NULL,
+  KEY by_lock (lock_id, state, ticket),
+  KEY by_session (session),
+  KEY by_end (until)
+) ENGINE = InnoDB;
+
+-- Claims that were withdrawn or taken away, and may still arrive.
+CREATE TABLE IF NOT EXISTS pawl_tombstone (
+  session VARBINARY(32) NOT NULL,
+  claim VARBINARY(32) NOT NULL,
+  PRIMARY KEY (session, claim)
+) ENGINE = InnoDB;
+
+-- Notices for claims, until the claim has asked again. what: again, granted, contended, asked, gone.
+CREATE TABLE IF NOT EXISTS pawl_mail (
+  seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  mailbox VARBINARY(32) NOT NULL,
+  session VARBINARY(32) NOT NULL,
+  claim VARBINARY(32) NOT NULL,
+  what VARBINARY(16) NOT NULL,
+  epoch BIGINT UNSIGNED NOT NULL,
+  counter BIGINT UNSIGNED NOT NULL,
+  contended TINYINT NOT NULL,
+  KEY by_mailbox (mailbox, seq),
+  KEY by_claim (session, claim)
+) ENGINE = InnoDB;
+
+-- Who has led an election: the last 32, and for a minute after the last one has gone. till: 0 while it leads.
+CREATE TABLE IF NOT EXISTS pawl_reign (
+  lock_id VARBINARY(255) NOT NULL,
+  epoch BIGINT UNSIGNED NOT NULL,
+  counter BIGINT UNSIGNED NOT NULL,
+  since BIGINT NOT NULL,
+  till BIGINT NOT NULL,
+  host BLOB NOT NULL,
+  pid BIGINT NOT NULL,
+  label BLOB NOT NULL,
+  value BLOB NOT NULL,
+  PRIMARY KEY (lock_id, epoch, counter),
+  KEY by_end (till)
+) ENGINE = InnoDB;
+
+-- Locks that a claim has left, and that were not looked at since.
+CREATE TABLE IF NOT EXISTS pawl_unsettled (
+  lock_id VARBINARY(255) NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;

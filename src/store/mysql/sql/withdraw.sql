@@ -1,0 +1,28 @@
+-- Releases, or leaves the queue. Compares claim, session and lock; nothing else is touched.
+-- p_unsettled: it may still arrive, and must be refused then. Returns done: 1, or 0 (it was not there).
+CREATE PROCEDURE pawl_withdraw(IN p_claim VARBINARY(32), IN p_session VARBINARY(32), IN p_lock VARBINARY(255),
+                               IN p_failed TINYINT, IN p_unsettled TINYINT)
+BEGIN
+  DECLARE v_done TINYINT DEFAULT 0;
+  DECLARE v_state TINYINT;
+  DECLARE v_simple TINYINT;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  CALL pawl_enter();
+  IF p_unsettled AND EXISTS (SELECT 1 FROM pawl_session WHERE id = p_session) THEN
+    INSERT IGNORE INTO pawl_tombstone VALUES (p_session, p_claim);
+  END IF;
+  DELETE FROM pawl_mail WHERE session = p_session AND claim = p_claim;
+  SELECT state, LOCATE('/mutex:', p_lock) > 0 AND NOT p_failed INTO v_state, v_simple
+    FROM pawl_claim WHERE id = p_claim AND session = p_session AND lock_id = p_lock;
+  SET v_done = v_state IS NOT NULL;
+  IF v_state = 1 AND v_simple AND NOT EXISTS (SELECT 1 FROM pawl_claim WHERE lock_id = p_lock AND id <> p_claim) THEN
+    -- The short way: a mutex that stays with nobody.
+    DELETE FROM pawl_claim WHERE id = p_claim;
+    DELETE FROM pawl_lock WHERE id = p_lock;
+  ELSEIF v_done THEN
+    CALL pawl_leave(p_claim, IF(p_failed, @pawl_now, NULL));
+    CALL pawl_settle(p_lock);
+  END IF;
+  CALL pawl_exit();
+  SELECT v_done;
+END
