@@ -287,6 +287,12 @@ if(PAWL_STORE_REDIS)
   pawl_discover(pawl_redis_tests redis FILTER "${interop}" PROPERTIES RESOURCE_LOCK redisson COST 500)
 endif()
 
+if(PAWL_STORE_MYSQL)
+  file(GLOB mysql_sources CONFIGURE_DEPENDS tests/mysql/*_test.cpp)
+  pawl_gtest_program(pawl_mysql_tests SOURCES ${mysql_sources} tests/process/sanitizers.cpp LINK ${support})
+  pawl_test_at_once(weather pawl_mysql_tests mysql *)
+endif()
+
 if(PAWL_STORE_ZOOKEEPER)
   file(GLOB zookeeper_sources CONFIGURE_DEPENDS tests/zookeeper/*_test.cpp)
   pawl_gtest_program(pawl_zookeeper_tests SOURCES ${zookeeper_sources} tests/process/sanitizers.cpp LINK ${support}

@@ -142,7 +142,7 @@ class Package(unittest.TestCase):
 
     def test_a_missing_library_of_a_store_is_named(self):
         needed = (("file", "LMDB"), ("redis", "hiredis"), ("redis", "OpenSSL"), ("zookeeper", "ZooKeeper"),
-                  ("zookeeper", "OpenSSL"))
+                  ("zookeeper", "OpenSSL"), ("mysql", "MariaDB"), ("mysql", "OpenSSL"))
         libraries = [(store, library) for store, library in needed if store in options.stores]
         if not libraries:
             self.skipTest("built with the memory store alone")
@@ -153,12 +153,14 @@ class Package(unittest.TestCase):
 
     def test_pkg_config_and_cmake_bring_the_libraries_of_the_stores(self):
         wanted = {"lmdb": {"file"}, "hiredis": {"redis"}, "zookeeper_st": {"zookeeper"},
-                  "ssl": {"redis", "zookeeper"}, "crypto": {"redis", "zookeeper"}}
+                  "mariadb": {"mysql"}, "nghttp2": {"etcd"}, "protobuf-lite": {"etcd"},
+                  "ssl": {"redis", "zookeeper", "mysql", "etcd"}, "crypto": {"redis", "zookeeper", "mysql", "etcd"}}
         flags = run("pkg-config", "--libs", "pawl", env=self.environment()).split()
         modules = {path.name for path in self.prefix.rglob("Find*.cmake")}
         for library, stores in wanted.items():
             self.assertEqual(f"-l{library}" in flags, bool(stores & set(options.stores)), library)
-        brought = (("file", "LMDB"), ("redis", "hiredis"), ("zookeeper", "ZooKeeper"))
+        brought = (("file", "LMDB"), ("redis", "hiredis"), ("zookeeper", "ZooKeeper"), ("mysql", "MariaDB"),
+                   ("etcd", "Nghttp2"), ("etcd", "ProtobufLite"))
         self.assertEqual(modules, {f"Find{module}.cmake" for store, module in brought if store in options.stores})
 
     def test_as_a_subproject_it_is_the_library_and_installs_nothing(self):

@@ -27,6 +27,7 @@ awaitable<Result<SessionGrant>> MysqlStore::open_session(SessionRequest request,
                                  request.owner.label};
   Result<std::vector<Row>> rows = co_await server->run("open_session", std::move(words), deadline, Turn::urgent);
   if (!rows) co_return rows.error();
+  server->opened(id);
   co_return SessionGrant{id, lease};
 }
 
@@ -37,13 +38,20 @@ awaitable<Result<Renewal>> MysqlStore::renew(SessionId session, Deadline deadlin
   if (!rows) co_return rows.error();
   if (rows->empty() || rows->front().size() != 3) co_return unexpected();
   if (rows->front()[0] != "1") {
+    server->closed(session);
     co_return Error{Errc::lost, "session " + to_string(session) + " has ended: its lease ran out or it was closed"};
   }
-  co_return renewal_of(*rows);
+  Renewal renewal = renewal_of(*rows);
+  if (server->is_another_epoch(session)) {
+    renewal.changes = server->epoch();
+    renewal.changed.reset();
+  }
+  co_return renewal;
 }
 
 awaitable<Result<void>> MysqlStore::close_session(SessionId session, Deadline deadline) {
   const auto server = server_;
+  server->closed(session);
   std::vector<std::string> words{to_string(session)};
   Result<std::vector<Row>> rows = co_await server->run("close_session", std::move(words), deadline);
   if (!rows) co_return rows.error();

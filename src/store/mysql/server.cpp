@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 namespace pawl::store::mysql {
@@ -279,6 +280,36 @@ awaitable<Result<std::uint64_t>> Server::ask_epoch(bool raise, Deadline deadline
   co_return epoch_;
 }
 
+bool Server::is_another_epoch(SessionId session) {
+  if (std::exchange(sessions_[session], epoch_) == epoch_) return false;
+  base::spawn(runtime_, drop_unknown_claims(shared_from_this(), session));
+  return true;
+}
+
+// A release, or the withdrawal of a waiter, that the server has lost: the claim would keep its place as long as the session
+// lives. When that does not succeed, the next renewal begins again.
+awaitable<void> Server::drop_unknown_claims([[maybe_unused]] std::shared_ptr<Server> self, SessionId session) {
+  Result<void> dropped = co_await drop_unknown_claims(session);
+  const auto known = sessions_.find(session);
+  if (!dropped && known != sessions_.end()) known->second = 0;
+}
+
+awaitable<Result<void>> Server::drop_unknown_claims(SessionId session) {
+  std::vector<std::string> whose{base::to_string(session)};
+  const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+  Result<std::vector<Row>> claims = co_await run("session_claims", std::move(whose), deadline);
+  if (!claims) co_return claims.error();
+  for (const Row& row : *claims) {
+    ClaimId claim;
+    if (!base::parse_hex(row.at(0), claim.high, claim.low) || notices_.watched(claim)) continue;
+    std::vector<std::string> words{row.at(0), base::to_string(session), row.at(1), "1", "0"};
+    const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
+    Result<std::vector<Row>> left = co_await run("withdraw", std::move(words), soon);
+    if (!left) co_return left.error();
+  }
+  co_return Result<void>();
+}
+
 Statement Server::next_mail() const {
   return {
       "SELECT seq, claim, what, epoch, counter, contended FROM pawl_mail WHERE mailbox = ? AND seq > ? ORDER BY seq "
@@ -332,15 +363,13 @@ void Server::deliver(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     last_mail_ = row.at(0);
     ClaimId claim;
-    if (!base::parse_hex(row.at(1), claim.high, claim.low)) continue;
-    const auto found = watches_.find(claim);
-    if (found != watches_.end()) found->second(notice_of(row));
+    if (base::parse_hex(row.at(1), claim.high, claim.low)) notices_.tell(claim, notice_of(row));
   }
 }
 
 // What was sent while nothing listened is still there, but its claims may be gone by now.
 void Server::listen_anew() {
-  for (const auto& [claim, waker] : watches_) waker(Notice());
+  notices_.tell_all_to_look();
   doubt_sessions();
 }
 

@@ -3,6 +3,7 @@
 #include "base/url.hpp"
 #include "store/claim.hpp"
 #include "store/mysql/connection.hpp"
+#include "store/notices.hpp"
 #include "store/server_url.hpp"
 #include "store/store.hpp"
 
@@ -52,8 +53,15 @@ class Server : public std::enable_shared_from_this<Server> {
   /// As it is now, after a new epoch was started if `raise`.
   awaitable<Result<std::uint64_t>> ask_epoch(bool raise, Deadline deadline);
 
-  void watch(ClaimId claim, Waker waker) { watches_[claim] = std::move(waker); }
-  void unwatch(ClaimId claim) { watches_.erase(claim); }
+  void opened(SessionId session) { sessions_[session] = epoch_; }
+  void closed(SessionId session) { sessions_.erase(session); }
+  /// After a renewal: has the epoch changed since the last one? The server may have lost its last writes: what it granted
+  /// must be looked at, and is looked for what was given back.
+  bool is_another_epoch(SessionId session);
+  std::uint64_t epoch() const { return epoch_; }
+
+  void watch(ClaimId claim, Waker waker) { notices_.watch(claim, std::move(waker)); }
+  void unwatch(ClaimId claim) { notices_.unwatch(claim); }
 
  private:
   enum class Role : std::uint8_t { statements, listener };
@@ -75,6 +83,8 @@ class Server : public std::enable_shared_from_this<Server> {
   std::vector<std::string> words_of_begin(bool raise) const;
   Result<void> take_epoch(const std::vector<Row>& rows);
   static awaitable<void> hear(std::weak_ptr<Server> weak, SharedConnection listener);
+  awaitable<void> drop_unknown_claims(std::shared_ptr<Server> self, SessionId session);
+  awaitable<Result<void>> drop_unknown_claims(SessionId session);
   Statement next_mail() const;
   Statement nap() const;
   void deliver(const std::vector<Row>& rows);
@@ -95,7 +105,8 @@ class Server : public std::enable_shared_from_this<Server> {
   std::string last_mail_ = "0";  // that the listener has read
   SharedConnection statements_;
   SharedConnection listener_;
-  std::map<ClaimId, Waker> watches_;  // all claims of this client
+  std::map<SessionId, std::uint64_t> sessions_;  // and the epoch in which their claims were compared last; 0: not yet
+  Notices notices_;                              // of this client's claims
 };
 
 }  // namespace pawl::store::mysql
