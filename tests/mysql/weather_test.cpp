@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <set>
 #include <string>
@@ -131,9 +132,9 @@ TEST(Mysql, AWaiterWhoseListenerWasKilledIsWokenByTheNextOne) {
 TEST(Mysql, HandOversNeedNoSecondLook) {
   const std::string url = shared_url("&lease=180s");  // a waiter looks again by itself after 60 s
   Client alice(url), bob(url);
-  const Mutex hers = alice.mutex("job"), his = bob.mutex("job");
+  Mutex hers = alice.mutex("job"), his = bob.mutex("job");
   const auto began = std::chrono::steady_clock::now();
-  auto take_turns = [](const Mutex& mutex) {
+  const auto take_turns = [](Mutex mutex) {
     int turns = 0;
     for (; turns < 250; ++turns) {
       Result<Hold> hold = mutex.acquire({.wait = 50s});
@@ -277,7 +278,9 @@ TEST(Mysql, AServerThatSaysNothingDelaysNoRenewalOfAnotherStore) {
 
 TEST(Mysql, ASocketFileWillDo) {
   MysqlServer& server = MysqlServer::shared();
-  Client client("mysql+unix://pawl:secret@" + server.socket() + "?db=pawl&prefix=socket");
+  const std::string file = server.folder() + "/password";
+  std::ofstream(file) << "secret\n";
+  Client client("mysql+unix://" + server.socket() + "?db=pawl&user=pawl&prefix=socket&password_file=" + file);
   EXPECT_TRUE(client.mutex("job").acquire());
 }
 

@@ -28,6 +28,9 @@ Result<void> take_place(const base::Url& url, base::UrlOptions& options, Config&
       return options.wrong("write mysql+unix:///path/of/the/socket?db=database");
     }
     config.addresses.push_back({.path = url.path});
+    if (const auto user = options.text("user")) {
+      config.credentials = base::Credentials(base::Credentials::Exposed{*user, std::nullopt});
+    }
     return {};
   }
   config.addresses = read_addresses(url, mysql_port);

@@ -34,7 +34,8 @@ TEST(MysqlConfig, HasAHostAPortAndADatabase) {
 TEST(MysqlConfig, ThePortIs3306UnlessItIsGiven) { EXPECT_EQ(read("mariadb://db7/locks").value().address().port, 3306); }
 
 TEST(MysqlConfig, ASocketHasItsDatabaseInAnOption) {
-  const Config config = read("mysql+unix:///run/mysqld/mysqld.sock?db=locks").value();
+  const Config config = read("mysql+unix:///run/mysqld/mysqld.sock?db=locks&user=app").value();
+  EXPECT_EQ(config.credentials->expose().user, "app");
   EXPECT_EQ(config.address().path, "/run/mysqld/mysqld.sock");
   EXPECT_EQ(config.database, "locks");
   EXPECT_NE(refusal("mysql+unix:///run/mysqld/mysqld.sock").find("?db="), std::string::npos);

@@ -6,6 +6,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include <fcntl.h>
 #include <mariadb/errmsg.h>
 #include <mariadb/mysql.h>
 #include <mariadb/mysqld_error.h>
@@ -104,7 +105,7 @@ void begin_library() {
 }
 
 /// By the server. What can be read from an idle connection may also be the rest of its last answer, which was read by now.
-bool is_closed(my_socket socket) {
+bool is_closed(int socket) {
   pollfd looked{.fd = socket, .events = POLLRDHUP, .revents = 0};
   return ::poll(&looked, 1, 0) == 1;
 }
@@ -206,8 +207,6 @@ struct Connection::Link {
   ~Link() {
     const bool inherited = base::fork_generation() != generation;
     if (handle == nullptr || inherited) return;  // the session is not a child's to end
-    if (socket.is_open()) socket.release();
-    if (over) ::shutdown(mysql_get_socket(handle), SHUT_RDWR);
     mysql_close(handle);
     for (const auto& [text, statement] : statements) mysql_stmt_close(statement);
   }
@@ -215,8 +214,10 @@ struct Connection::Link {
   const std::uint64_t generation = base::fork_generation();
   MYSQL* handle = nullptr;
   std::map<std::string, MYSQL_STMT*> statements;
-  boost::asio::posix::stream_descriptor socket;  // that of the handle, which owns it
-  base::Wakeup nudge;                            // of run(): the socket, a request, the end
+  // That of the handle, by another number: the library closes its own when the connection breaks, and then it may be the
+  // number of another connection already.
+  boost::asio::posix::stream_descriptor socket;
+  base::Wakeup nudge;  // of run(): the socket, a request, the end
   int ready = 0;
   bool over = false;
   Error why;
@@ -312,7 +313,10 @@ awaitable<Result<void>> Connection::open(SharedLink link) {
   if (state_ == State::over) co_return closed();
   if (dial->refusal.refused != 0) co_return error_of(dial->refusal);
   link->handle = std::exchange(dial->handle, nullptr);
-  link->socket.assign(mysql_get_socket(link->handle));
+  const int number = ::fcntl(mysql_get_socket(link->handle), F_DUPFD_CLOEXEC, 0);
+  if (number < 0) co_return Error{Errc::store_unavailable, "the process has no file descriptor left"};
+  ::fcntl(mysql_get_socket(link->handle), F_SETFD, FD_CLOEXEC);
+  link->socket.assign(number);
   if (link->over) co_return link->why;
   state_ = State::greeting;
   Result<void> greeted = co_await plan_.greet();
@@ -349,7 +353,7 @@ awaitable<void> Connection::idle(SharedLink link) {
   co_await link->nudge.wait(base::Time::max());
   error_code ignored;
   link->socket.cancel(ignored);
-  const bool over = link->ready != 0 && is_closed(mysql_get_socket(link->handle));
+  const bool over = link->ready != 0 && is_closed(link->socket.native_handle());
   if (over) break_off(*link, Error{Errc::store_unavailable, "the server has closed the connection"});
 }
 
@@ -512,7 +516,7 @@ awaitable<int> Connection::wait(SharedLink link, int status, base::Time until) {
 void Connection::break_off(Link& link, const Error& why) {
   if (std::exchange(link.over, true)) return;
   link.why = why;
-  if (link.handle != nullptr) ::shutdown(mysql_get_socket(link.handle), SHUT_RDWR);
+  if (link.socket.is_open()) ::shutdown(link.socket.native_handle(), SHUT_RDWR);
   link.nudge.notify();
 }
 
