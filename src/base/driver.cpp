@@ -1,12 +1,15 @@
 #include "base/driver.hpp"
 
 #include "base/escaped.hpp"
+#include "base/registrations.hpp"
 #include "base/threads.hpp"
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 namespace pawl::base {
@@ -28,6 +31,14 @@ bool guarded(Step step) noexcept {
   return true;
 }
 
+/// Errors: std::system_error when the kernel refuses a registration that the reactor needs. Asio passes over that.
+void make_reactor(boost::asio::io_context& io) {
+  take_refused_registration();
+  const boost::asio::posix::stream_descriptor first(io);  // which makes the reactor
+  const int refused = take_refused_registration();
+  if (refused != 0) throw std::system_error(refused, std::generic_category(), "epoll_ctl");
+}
+
 }  // namespace
 
 bool Driver::driving() { return this_thread_drives; }
@@ -40,6 +51,7 @@ bool Driver::poll_one() noexcept {
 }
 
 Driver::Driver() : normal_nice_(this_thread_nice()) {  // the background thread inherits it
+  make_reactor(io_);  // before there is a thread that waits in it: a reactor without its wake-up could not be stopped
   thread_ = start_thread("pawl-io", [this] { background(); });
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/boot_clock.hpp"
 #include "base/escaped.hpp"
-#include "base/registrations.hpp"
 #include "base/threads.hpp"
 #include "base/wakeup.hpp"
 
@@ -24,18 +23,10 @@ namespace {
 
 std::mutex process_wide_mutex;
 
-asio::io_context& with_reactor(asio::io_context& io) {
-  take_refused_registration();
-  const asio::posix::stream_descriptor first(io);  // which makes the reactor
-  const int refused = take_refused_registration();
-  if (refused != 0) throw std::system_error(refused, std::generic_category(), "epoll_ctl");
-  return io;
-}
-
 }  // namespace
 
 RealRuntime::RealRuntime(Clock& clock)
-    : clock_(clock), generation_(fork_generation()), notifier_(clock), timer_(with_reactor(driver_.io())) {
+    : clock_(clock), generation_(fork_generation()), notifier_(clock), timer_(driver_.io()) {
   const int timer = make_boot_timer();
   boost::system::error_code refused;
   timer_.assign(timer, refused);

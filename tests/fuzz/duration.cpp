@@ -32,7 +32,7 @@ void run(std::string_view input) {
     must(read.code() == Errc::invalid_argument, "what is no duration is an invalid argument");
   }
   std::int64_t any = 0;
-  std::memcpy(&any, input.data(), std::min(input.size(), sizeof any));
+  if (!input.empty()) std::memcpy(&any, input.data(), std::min(input.size(), sizeof any));
   print(Duration(any));
 }
 

@@ -33,7 +33,7 @@ void check_path_rules(std::string_view path) {
 
 void check_own_name(Dialect dialect, Kind kind, std::string_view input) {
   std::uint64_t bits = 0;
-  std::memcpy(&bits, input.data(), std::min(input.size(), sizeof bits));
+  if (!input.empty()) std::memcpy(&bits, input.data(), std::min(input.size(), sizeof bits));
   const auto sequence = static_cast<std::int64_t>(bits % (static_cast<std::uint64_t>(last_sequence) + 1));
   const Mode mode = kind == Kind::rw && (bits >> 40 & 1) != 0 ? Mode::shared : Mode::exclusive;
   const std::string name = numbered(stem(dialect, kind, mode, {bits, bits}), sequence);

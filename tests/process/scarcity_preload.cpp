@@ -12,9 +12,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 namespace {
 
@@ -24,6 +26,8 @@ std::atomic<const char*> failed{nullptr};
 bool fails(const char* what) {
   if (until_failure.load() == 0 || until_failure.fetch_sub(1) != 1) return false;
   failed = what;
+  // What other threads begin meanwhile is there when the caller cleans up.
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
   return true;
 }
 
