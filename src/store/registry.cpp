@@ -1,6 +1,9 @@
 #include "store/registry.hpp"
 
 #include "base/lock_name.hpp"
+#ifdef PAWL_STORE_ETCD
+#include "store/etcd/etcd_store.hpp"
+#endif
 #ifdef PAWL_STORE_FILE
 #include "store/file/file_store.hpp"
 #endif
@@ -48,6 +51,9 @@ const std::vector<Entry>& table() {
       {{"zookeeper", "zookeeper+tls"},
        zookeeper::open,
        {&zookeeper::Sequential::declared, &zookeeper::Ephemeral::declared}},
+#endif
+#ifdef PAWL_STORE_ETCD
+      {{"etcd", "etcd+tls", "etcd+srv"}, etcd::open, {&etcd::Queue::declared}},
 #endif
   };
   return entries;

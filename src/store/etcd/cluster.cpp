@@ -35,6 +35,14 @@ enum class Nature : std::uint8_t {
   write,       // nothing: it may have been applied
 };
 
+bool only_reads(const pb::TxnRequest& txn) {
+  const auto reads = [](const pb::RequestOp& op) {
+    return op.has_request_range() || (op.has_request_txn() && only_reads(op.request_txn()));
+  };
+  return std::all_of(txn.success().begin(), txn.success().end(), reads) &&
+         std::all_of(txn.failure().begin(), txn.failure().end(), reads);
+}
+
 }  // namespace
 
 /// The answers to keepalives on the shared stream, in the order of the questions for each lease.
@@ -424,7 +432,8 @@ void Cluster::stop() { impl_->stop(); }
 awaitable<Result<void>> Cluster::connect(Deadline deadline) { return impl_->members->ready(deadline); }
 
 awaitable<Result<pb::TxnResponse>> Cluster::txn(pb::TxnRequest request, Deadline deadline) {
-  return impl_->call<pb::TxnResponse>("/etcdserverpb.KV/Txn", std::move(request), Nature::write, deadline);
+  const Nature nature = only_reads(request) ? Nature::read : Nature::write;
+  return impl_->call<pb::TxnResponse>("/etcdserverpb.KV/Txn", std::move(request), nature, deadline);
 }
 
 awaitable<Result<pb::RangeResponse>> Cluster::range(pb::RangeRequest request, Deadline deadline) {

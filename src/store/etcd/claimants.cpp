@@ -1,0 +1,98 @@
+#include "store/etcd/claimants.hpp"
+
+#include <algorithm>
+
+namespace pawl::store::etcd {
+
+void Claimants::start() {
+  const auto server = server_.lock();
+  if (!server) return;
+  server->deliver_to([weak = weak_from_this()](Session& session, const std::optional<Letter>& letter) {
+    if (const auto self = weak.lock()) self->deliver(session, letter);
+  });
+}
+
+SharedClaimant Claimants::find(ClaimId id) const {
+  const auto found = claimants_.find(id);
+  return found == claimants_.end() ? nullptr : found->second;
+}
+
+SharedClaimant Claimants::of(const Claim& claim, const SharedSession& session) {
+  SharedClaimant& claimant = claimants_[claim.id];
+  if (!claimant) {
+    const auto server = server_.lock();
+    std::string key = server->layout().key(claim.key, claim.mode, session->lease, claim.id);
+    claimant = std::make_shared<Claimant>(claim, session, std::move(key));
+  }
+  claimant->claim.may_queue = claim.may_queue;
+  return claimant;
+}
+
+void Claimants::unwatch(ClaimId claim) {
+  notices_.unwatch(claim);
+  const SharedClaimant claimant = find(claim);
+  if (!claimant) return;
+  listen_only_to(*claimant, {});
+  claimant->session->news.asked(claim);
+  claimants_.erase(claim);
+}
+
+void Claimants::listen(const SharedClaimant& claimant, const std::string& key, const std::string& range_end) {
+  const auto server = server_.lock();
+  if (!server || claimant->watches.contains(key)) return;
+  const auto hear = [weak = weak_from_this(), whose = std::weak_ptr(claimant), key](const Heard& heard) {
+    const auto self = weak.lock();
+    const auto alive = whose.lock();
+    if (self && alive) self->heard(alive, key, heard);
+  };
+  claimant->watches[key] = server->cluster().watch(key, range_end, hear);
+}
+
+void Claimants::listen_only_to(Claimant& claimant, const std::vector<std::string>& keys) {
+  const auto server = server_.lock();
+  std::erase_if(claimant.watches, [&](const auto& watch) {
+    const bool needed = std::find(keys.begin(), keys.end(), watch.first) != keys.end();
+    if (!needed && server) server->cluster().unwatch(watch.second);
+    return !needed;
+  });
+}
+
+void Claimants::heard(const SharedClaimant& claimant, const std::string& key, const Heard& heard) {
+  if (!claimant->watches.contains(key)) return;
+  Line& line = claimant->line;
+  const bool first_for_permits = claimant->claim.key.kind == Kind::permits && line.next() == Line::Step::take;
+  Meaning meaning = Meaning::nothing;
+  if (key == line.last()) {
+    meaning = meaning_for(claimant->waiter(), heard);
+  } else if (first_for_permits && key.ends_with('/')) {
+    meaning = may_free_permits(heard) ? Meaning::look : Meaning::nothing;
+  } else if (heard.what != Heard::What::put) {
+    meaning = Meaning::look;  // a session that its key outlasts has ended
+  }
+  if (meaning == Meaning::nothing) return;
+  if (meaning == Meaning::look) {
+    line.look_again();
+  } else {
+    line.left(meaning == Meaning::held_and_gone);
+    listen_only_to(*claimant, {});
+  }
+  notices_.tell(claimant->claim.id, Notice());
+}
+
+void Claimants::deliver(Session& session, const std::optional<Letter>& letter) {
+  if (!letter) {
+    for (const auto& [id, claimant] : claimants_) {
+      if (claimant->session.get() == &session) session.news.told(id);
+    }
+    return;
+  }
+  const SharedClaimant claimant = find(letter->claim);
+  if (!claimant) return;
+  session.news.told(letter->claim);
+  if (letter->taken_away && claimant->line.next() != Line::Step::keep) claimant->line.taken_away();
+  Notice notice;
+  notice.what = letter->taken_away ? Notice::What::gone : Notice::What::release_requested;
+  notices_.tell(letter->claim, notice);
+}
+
+}  // namespace pawl::store::etcd

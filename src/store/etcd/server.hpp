@@ -1,0 +1,132 @@
+#pragma once
+
+#include "base/threads.hpp"
+#include "store/claim.hpp"
+#include "store/etcd/cluster.hpp"
+#include "store/etcd/layout.hpp"
+#include "store/etcd/news.hpp"
+#include "store/store.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace pawl::store::etcd {
+
+/// A session: a lease, and a key with that lease, which is there for as long as the session is.
+struct Session {
+  SessionId id;
+  Owner owner = {};
+  std::int64_t lease = 0;
+  std::int64_t seconds = 0;  ///< that the server waits for a renewal
+  std::string key = {};
+  std::int64_t created = 0;  ///< the revision that made its key
+  std::int64_t heard = 0;    ///< the revision of the last letter
+  Cluster::WatchId mailbox = 0;
+  News news = {};
+
+  /// A holder with a lock-delay has its key on a second lease, which outlasts the session by that delay. Go's clients, who
+  /// know of no delay, wait as long as the key is there.
+  struct SecondLease {
+    std::int64_t id = 0;
+    std::set<ClaimId> users = {};
+  };
+  std::map<std::int64_t, SecondLease> second_leases = {};  ///< by the delay, in seconds
+};
+using SharedSession = std::shared_ptr<Session>;
+
+/// etcd, as the store and its scheme share it: sessions, and the epoch.
+/// Threads: on the executor only.
+class Server : public std::enable_shared_from_this<Server> {
+ public:
+  Server(base::Runtime& runtime, Config config);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void attach(Surroundings surroundings);
+  /// Letters to a session; nothing: some may have been missed.
+  using Postman = std::function<void(Session&, const std::optional<Letter>&)>;
+  void deliver_to(Postman postman) { postman_ = std::move(postman); }
+
+  base::Runtime& runtime() const { return runtime_; }
+  const Config& config() const { return config_; }
+  const Layout& layout() const { return layout_; }
+  std::uint64_t store_id() const { return store_id_; }
+
+  awaitable<Result<void>> connect(Deadline deadline);
+  awaitable<Result<SessionGrant>> open_session(SessionRequest request, Deadline deadline);
+  awaitable<Result<Renewal>> renew(SessionId id, Deadline deadline);
+  awaitable<Result<void>> close_session(SessionId id, Deadline deadline);
+  awaitable<Result<std::uint64_t>> epoch(Deadline deadline);
+  awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline);
+
+  /// Null: it is over.
+  SharedSession session(SessionId id) const;
+
+  /// Connected, and the epoch is known.
+  awaitable<Result<void>> ready(Deadline deadline);
+  std::uint64_t known_epoch() const { return epoch_.number; }
+  /// The transaction does nothing unless the epoch is still the known one.
+  void require_epoch(pb::TxnRequest& txn) const;
+  awaitable<Result<void>> learn_epoch(Deadline deadline);
+
+  /// A transaction that goes through the log. Errors: outcome_unknown, also where the store turns out to have been restored
+  /// from a backup: its epoch is raised then, and the same request must be made again.
+  awaitable<Result<pb::TxnResponse>> write(pb::TxnRequest request, Deadline deadline);
+  /// A linearizable one that changes nothing.
+  awaitable<Result<pb::TxnResponse>> read(pb::TxnRequest request, Deadline deadline);
+  Cluster& cluster() { return *cluster_; }
+
+  /// The session's lease for holds with that lock-delay. The claim is one of its users until leave_second_lease().
+  awaitable<Result<std::int64_t>> second_lease(SharedSession session, Duration delay, ClaimId claim, Deadline deadline);
+  static void leave_second_lease(Session& session, ClaimId claim);
+  /// A new lease that nobody renews.
+  awaitable<Result<std::int64_t>> last_lease(Duration length, Deadline deadline);
+  /// The one that keeps the history of elections for a while; shared by all of this client.
+  awaitable<Result<std::int64_t>> history_lease(Deadline deadline);
+
+ private:
+  struct Epoch {
+    std::uint64_t number = 0;
+    std::string text = {};  ///< of its record; empty: not known
+  };
+  /// What an answer that came back must not be behind.
+  struct Highest {
+    std::uint64_t cluster = 0;
+    std::int64_t revision = 0;
+  };
+
+  void note(const pb::ResponseHeader& header);
+  std::int64_t fresh_lease_id();
+  awaitable<Result<std::uint64_t>> change_epoch(bool raise, Deadline deadline);
+  awaitable<Result<void>> make_session_key(SharedSession session, Deadline deadline);
+  void watch_mailbox(const SharedSession& session);
+  awaitable<Result<std::set<std::uint64_t>>> keep_alive(SharedSession session, Deadline deadline);
+  void over(Session& session);
+  void end_all_sessions();
+  void may_have_missed(Session& session);
+
+  base::Runtime& runtime_;
+  const std::uint64_t generation_ = base::fork_generation();
+  Config config_;
+  const Layout layout_;
+  Surroundings surroundings_;
+  Postman postman_;
+  std::shared_ptr<Cluster> cluster_;
+  std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
+  Epoch epoch_;
+  Highest highest_;
+  std::map<SessionId, SharedSession> sessions_;
+  struct History {
+    std::int64_t lease = 0;
+    base::Time fresh_until = {};
+  } history_;
+};
+
+}  // namespace pawl::store::etcd
