@@ -1,5 +1,6 @@
 #include "tests/contract/schemes.hpp"
 
+#include "tests/support/etcd_server.hpp"
 #include "tests/support/mysql_server.hpp"
 #include "tests/support/real_world.hpp"
 #include "tests/support/redis_server.hpp"
@@ -113,6 +114,20 @@ std::unique_ptr<World> zookeeper_ensemble_ephemeral() {
 }
 #endif
 
+#ifdef PAWL_STORE_ETCD
+std::unique_ptr<World> etcd_queue() {
+  static std::atomic<int> worlds = 0;
+  const std::string prefix = "contract-" + std::to_string(++worlds) + "/";
+  test::EtcdServer& server = test::EtcdServer::shared();
+  RealPlace place{server.url("?prefix=" + prefix), "queue", 2s, 600ms};
+  place.restart = [&server] {
+    server.kill();
+    server.start();
+  };
+  return std::make_unique<RealWorld>(std::move(place));
+}
+#endif
+
 }  // namespace
 
 const std::vector<Line>& all_schemes() {
@@ -137,6 +152,9 @@ const std::vector<Line>& all_schemes() {
       {"zookeeper_ephemeral", zookeeper_ephemeral, true},
       {"zookeeper_ensemble_sequential", zookeeper_ensemble_sequential, true},
       {"zookeeper_ensemble_ephemeral", zookeeper_ensemble_ephemeral, true},
+#endif
+#ifdef PAWL_STORE_ETCD
+      {"etcd_queue", etcd_queue, true},
 #endif
   };
   return table;
