@@ -73,6 +73,12 @@ void Line::left(bool held) {
   state_ = State::adrift;
 }
 
+void Line::postponed() {
+  if (state_ != State::first) return;
+  waited_ = true;
+  state_ = State::adrift;
+}
+
 void Line::look_again() {
   if (state_ == State::waiting) state_ = State::behind;
 }

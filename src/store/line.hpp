@@ -52,6 +52,11 @@ class Line {
   void watched(Seen what);
   /// An event, or a look: last() is gone. `held`: it had held the lock alone.
   void left(bool held);
+  /// No key is before ours, and the lock cannot be taken yet: a lock-delay, or too few permits are left. The line is listed
+  /// again, as others may have come before us by then.
+  void postponed();
+  /// Others were there when our key was made, though it has not waited for them.
+  void was_not_alone() { waited_ = true; }
   /// Something about the one before us has changed, or the watch may have missed it: look at it again.
   void look_again();
   void taken();

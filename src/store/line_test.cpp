@@ -103,6 +103,28 @@ TEST(Line, AHolderAmongSeveralLeavesNoneBeforeIt) {
   EXPECT_EQ(line.next(), Step::take);
 }
 
+TEST(Line, AFirstOneThatMustNotTakeYetListsAgain) {
+  Line line = line_behind({}, true);
+  EXPECT_FALSE(line.waited());
+  line.postponed();
+  EXPECT_EQ(line.next(), Step::list);
+  EXPECT_TRUE(line.waited());
+}
+
+TEST(Line, OnlyAFirstOneIsPostponed) {
+  Line line = line_behind({"a"}, false);
+  line.postponed();
+  EXPECT_EQ(line.next(), Step::watch);
+  EXPECT_FALSE(line.waited());
+}
+
+TEST(Line, OneThatWasNotAloneHasWaited) {
+  Line line = line_behind({}, true);
+  line.was_not_alone();
+  EXPECT_EQ(line.next(), Step::take);
+  EXPECT_TRUE(line.waited());
+}
+
 TEST(Line, ADoubtfulWatchIsSetAgain) {
   Line line = line_waiting({"a"}, false);
   line.look_again();

@@ -90,6 +90,7 @@ Result<void> Entry::count_paths(std::size_t bytes) {
 
 Error Entry::taken_away() {
   gone = true;
+  line.taken_away();
   return {Errc::not_owner, "the node was taken away"};
 }
 
@@ -268,6 +269,7 @@ awaitable<Result<ClaimState>> Nodes::grant(SharedEntry entry, Deadline deadline)
   if (entry->connection().over()) co_return Error{Errc::lost, "the session has ended"};
   if (entry->gone) co_return entry->taken_away();
   entry->held = true;
+  entry->line.taken();
   entry->token = Token(*epoch, static_cast<std::uint64_t>(entry->czxid));
   entry->watch_for({});
   if (!entry->watched) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/line.hpp"
 #include "store/notices.hpp"
 #include "store/record.hpp"
 #include "store/scheme.hpp"
@@ -36,7 +37,6 @@ struct Entry final : Hearer, std::enable_shared_from_this<Entry> {
   std::string text = {};    ///< what its node says, as we have written it
 
   bool held = false;
-  bool waited = false;   ///< before it was granted
   bool leaving = false;  ///< by our own hand: then it is no news that the node is gone
   bool guarded = false;  ///< a node that outlives it keeps its lock-delay, perhaps
   bool gone = false;     ///< somebody else has taken the node away
@@ -48,16 +48,14 @@ struct Entry final : Hearer, std::enable_shared_from_this<Entry> {
   bool ticketed = false;                 ///< a second node is there, named after the claim
   bool maybe_ticketed = false;           ///< an answer was lost: perhaps it is
 
-  std::vector<Place> before = {};  ///< who was seen before us, the last one last
-  bool all_known = false;          ///< ... and there is nobody else
-  bool guessed = false;            ///< by its number: it was not seen yet
-  bool two_there = false;          ///< when we came: we, and one more
-  std::string watching = {};       ///< a path whose change concerns us: of the one before us, mostly
-  std::uint64_t rings_on = 0;      ///< the link on which we watch the ticket of the one before us; 0: something else
-  bool news = false;               ///< what we watch is gone
-  bool passed_on = false;          ///< the one before us held the lock, and has let go
-  int looks = 0;                   ///< at the queue, since we were asked last
-  Notes notes = {};                ///< as the folder has them while we hold the lock
+  Line line = {};              ///< its place; the keys are the names of nodes
+  bool two_there = false;      ///< when we came: we, and one more
+  std::string watching = {};   ///< a path whose change concerns us: of the one before us, mostly
+  std::uint64_t rings_on = 0;  ///< the link on which we watch the ticket of the one before us; 0: something else
+  bool news = false;           ///< what we watch is gone
+  bool passed_on = false;      ///< the one before us held the lock, and has let go
+  int looks = 0;               ///< at the queue, since we were asked last
+  Notes notes = {};            ///< as the folder has them while we hold the lock
   std::unique_ptr<base::Timer> watch_later = {};
   std::size_t path_bytes = 0;  ///< of all its nodes, at the most; counted in its session
 

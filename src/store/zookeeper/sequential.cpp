@@ -11,7 +11,6 @@ namespace pawl::store::zookeeper {
 
 namespace {
 
-constexpr std::size_t few = 2;              // before us: sooner watched one by one than listed again
 constexpr std::size_t most_crowded = 1000;  // queues that are remembered as such
 
 std::size_t leases_path_bytes(const std::string& folder) {
@@ -113,6 +112,7 @@ awaitable<Result<void>> Sequential::settle_creation(SharedEntry entry, Deadline 
   if (!entry->maybe_there) co_return Result<void>();
   Result<bool> found = co_await find_own_node(entry, deadline);
   if (!found) co_return found.error();
+  entry->line.found(*found);
   entry->maybe_there = false;
   co_return Result<void>();
 }
@@ -122,9 +122,9 @@ void Sequential::look_for_it(Entry& entry) {
   entry.let_go_of_watches();
   entry.node.clear();
   entry.leases.clear();
-  entry.before.clear();  // of the place that it had
+  entry.line.creation_unknown();
   entry.maybe_there = true;
-  entry.leaving = entry.watched = entry.all_known = entry.guessed = false;
+  entry.leaving = entry.watched = entry.two_there = false;
 }
 
 /// By its claim's id, and only if it is of this session.
@@ -201,6 +201,7 @@ Result<bool> Sequential::joined(Entry& entry, const Answer& made) {
   if (!made.ok()) {
     const Error error = error_of(made.code, entry.connection());
     entry.maybe_there = error.code == Errc::outcome_unknown;
+    if (entry.maybe_there) entry.line.creation_unknown();
     return error;
   }
   entry.node = ticketed ? made.parts.front().path : made.path;
@@ -209,6 +210,7 @@ Result<bool> Sequential::joined(Entry& entry, const Answer& made) {
   const std::optional<Place> place = place_of(server_->config().dialect, entry.claim.key.kind, name_of(entry.node));
   entry.links = entry.connection().links();
   entry.sequence = place ? place->sequence : -1;
+  entry.line.created({}, false);
   return true;
 }
 
@@ -251,7 +253,10 @@ awaitable<Result<ClaimState>> Sequential::join(SharedEntry entry, Deadline deadl
     if (!asked) co_return co_await guess_place(entry, false, deadline);
     const Answer folder = co_await asked->wait(deadline);
     if (!folder.ok()) co_return read_error_of(folder.code, connection);
-    if (folder.stat.numChildren == 1) co_return co_await first_in_line(entry, folder, deadline);
+    if (folder.stat.numChildren == 1) {
+      entry->line.created({}, true);
+      co_return co_await first_in_line(entry, folder, deadline);
+    }
     co_return co_await guess_place(entry, folder.stat.numChildren == 2, deadline);
   }
   co_return Error{Errc::store_unavailable, "the folder of this lock is deleted all the time"};
@@ -277,13 +282,8 @@ awaitable<Result<ClaimState>> Sequential::guess_place(SharedEntry entry, bool tw
   const bool numbered_densely = server_->config().dialect == Dialect::curator && kind != Kind::rw;
   const bool must_know = !entry->claim.may_queue;
   if (must_know || !numbered_densely || entry->sequence == 0) co_return co_await look_at_queue(entry, deadline);
-  Place last;
-  last.sequence = entry->sequence - 1;
-  last.name = numbered(stem(Dialect::curator, kind, Mode::exclusive, {}), last.sequence);
   // Whether there was such a node, and whether it is the only one before us, the watch will tell.
-  entry->before = {last};
-  entry->all_known = false;
-  entry->guessed = true;
+  entry->line.created({numbered(stem(Dialect::curator, kind, Mode::exclusive, {}), entry->sequence - 1)}, false);
   entry->two_there = two_there;
   co_return co_await wait_for_last(entry, deadline);
 }
@@ -291,20 +291,18 @@ awaitable<Result<ClaimState>> Sequential::guess_place(SharedEntry entry, bool tw
 /// Asked again, because there is news or because it is time.
 awaitable<Result<ClaimState>> Sequential::stand(SharedEntry entry, Deadline deadline) {
   if (!entry->leases.empty()) co_return co_await permits_taken(entry, deadline);
-  if (entry->passed_on) co_return co_await take_turn(entry, deadline);
-  if (entry->before.empty()) co_return co_await look_at_queue(entry, deadline);
-  if (!entry->news) co_return co_await wait_for_last(entry, deadline);
   // News of that one, and of no other: should a request fail now, we begin with who is left.
-  entry->news = false;
-  entry->before.pop_back();
-  // The number of a writer may have come back as a reader's, by a downgrade, and a writer waits for that as well.
-  const bool writes = entry->claim.key.kind == Kind::rw && entry->claim.mode == Mode::exclusive;
-  if (writes || !entry->all_known || entry->before.size() > few) {
-    entry->before.clear();
-    co_return co_await look_at_queue(entry, deadline);
-  }
-  if (!entry->before.empty()) co_return co_await wait_for_last(entry, deadline);
-  co_return co_await take_turn(entry, deadline);
+  const bool left = std::exchange(entry->news, false) || entry->passed_on;
+  if (left) entry->line.left(entry->passed_on);
+  entry->line.look_again();
+  co_return co_await next_step(entry, deadline);
+}
+
+awaitable<Result<ClaimState>> Sequential::next_step(SharedEntry entry, Deadline deadline) {
+  const Line::Step next = entry->line.next();
+  if (next == Line::Step::watch) co_return co_await wait_for_last(entry, deadline);
+  if (next == Line::Step::take) co_return co_await take_turn(entry, deadline);
+  co_return co_await look_at_queue(entry, deadline);
 }
 
 /// Nobody is left before us.
@@ -334,19 +332,23 @@ awaitable<Result<ClaimState>> Sequential::look_at_queue(SharedEntry entry, Deadl
   const auto own =
       std::find_if(places.begin(), places.end(), [&](const Place& place) { return place.name == own_name; });
   if (own == places.end()) co_return entry->taken_away();
-  entry->before.clear();
-  entry->guessed = false;
-  std::copy_if(places.begin(), places.end(), std::back_inserter(entry->before),
-               [&](const Place& place) { return blocks(place, *own); });
-  entry->all_known = true;
-  if (entry->before.empty()) co_return co_await first_in_line(entry, folder, deadline);
+  Line::Keys before;
+  for (const Place& place : places) {
+    if (blocks(place, *own)) before.push_back(place.name);
+  }
+  // The number of a writer may come back as a reader's, by a downgrade, and a writer waits for that as well.
+  const bool writes = key.kind == Kind::rw && entry->claim.mode == Mode::exclusive;
+  const bool all = before.empty() || !writes;
+  entry->two_there = false;
+  entry->line.listed(std::move(before), all);
+  if (entry->line.next() == Line::Step::take) co_return co_await first_in_line(entry, folder, deadline);
   co_return co_await wait_for_last(entry, deadline);
 }
 
 /// Its ticket, if it has one. Answers whether it is there.
 awaitable<Result<Answer>> Sequential::watch_last(SharedEntry entry, Deadline deadline) {
   Connection& connection = entry->connection();
-  const std::string last = child_of(queue_of(entry->claim.key), entry->before.back().name);
+  const std::string last = child_of(queue_of(entry->claim.key), entry->line.last());
   entry->news = entry->passed_on = false;  // of somebody else, so far
   std::string ticket;
   std::int64_t made_by = 0;
@@ -401,13 +403,12 @@ awaitable<Result<ClaimState>> Sequential::wait_for_last(SharedEntry entry, Deadl
   if (!there) co_return there.error();
   if (there->code == ZNONODE) {  // gone between the list and the watch, or never there
     entry->watch_for({});
-    entry->news = true;
-    if (entry->guessed) entry->before.clear();
+    entry->line.watched(Line::Seen::gone);
     if (++entry->looks > most_looks) co_return Waiting{soon};
-    co_return co_await stand(entry, deadline);
+    co_return co_await next_step(entry, deadline);
   }
-  if (std::exchange(entry->guessed, false)) entry->all_known = entry->two_there;
-  entry->waited = true;
+  // Of two, the other one is that before us, and holds the lock or is about to.
+  entry->line.watched(entry->two_there ? Line::Seen::holding : Line::Seen::there);
   co_return Waiting{at_the_latest};
 }
 
@@ -486,14 +487,14 @@ awaitable<Result<Withdrawn>> Sequential::leave(SharedEntry entry, Ending ending,
     if (!settled) co_return settled.error();
     if (!entry->node.empty()) co_return co_await leave(entry, ending, deadline);
   }
-  const bool crowd = entry->waited && entry->claim.may_queue && has_tickets(entry->claim.key.kind);
+  const bool crowd = entry->line.waited() && entry->claim.may_queue && has_tickets(entry->claim.key.kind);
   if (!crowd) crowded_.erase(queue_of(entry->claim.key));
   if (crowd && crowded_.size() < most_crowded) crowded_.insert(queue_of(entry->claim.key));
   entry->let_go_of_watches();
   entry->node.clear();
   entry->leases.clear();
-  entry->before.clear();
-  entry->held = entry->leaving = entry->watched = entry->waited = entry->guarded = entry->ticketed = false;
+  entry->line.withdrawn();
+  entry->held = entry->leaving = entry->watched = entry->guarded = entry->ticketed = false;
   co_return *own_was_there && !entry->gone ? Withdrawn::done : Withdrawn::not_there;
 }
 

@@ -77,6 +77,7 @@ class Sequential final : public Nodes {
   Result<bool> joined(Entry& entry, const Answer& made);
   awaitable<Result<ClaimState>> guess_place(SharedEntry entry, bool two_there, Deadline deadline);
   awaitable<Result<ClaimState>> stand(SharedEntry entry, Deadline deadline);
+  awaitable<Result<ClaimState>> next_step(SharedEntry entry, Deadline deadline);
   awaitable<Result<ClaimState>> take_turn(SharedEntry entry, Deadline deadline);
   awaitable<Result<ClaimState>> look_at_queue(SharedEntry entry, Deadline deadline);
   awaitable<Result<Answer>> watch_last(SharedEntry entry, Deadline deadline);

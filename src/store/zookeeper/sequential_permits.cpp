@@ -145,8 +145,7 @@ awaitable<Result<ClaimState>> Sequential::first_for_permits(SharedEntry entry, D
 }
 
 awaitable<Result<ClaimState>> Sequential::wait_for_permits(SharedEntry entry, Waiting waiting, Deadline deadline) {
-  entry->before.clear();
-  entry->waited = true;
+  entry->line.postponed();
   co_return co_await not_yet(entry, std::move(waiting), deadline);
 }
 

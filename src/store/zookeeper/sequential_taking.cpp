@@ -62,7 +62,7 @@ awaitable<Result<ClaimState>> Sequential::first_in_line(SharedEntry entry, Answe
   const bool shared = entry->claim.mode == Mode::shared;
   // A leader has written into the folder after we came: we have waited, though we may not have seen it.
   const bool came_before = key.kind == Kind::election && folder.stat.mzxid > entry->czxid;
-  entry->waited = entry->waited || came_before;
+  if (came_before) entry->line.was_not_alone();
   Notes notes = Notes::parse(folder.data);
   // A folder without a word in it may be a new one: the old one was empty, and is gone with what it said.
   const bool unknown = folder.data.empty() || notes.foreign || notes.delayed;
@@ -84,8 +84,7 @@ awaitable<Result<ClaimState>> Sequential::first_in_line(SharedEntry entry, Answe
   }
   remember(over);
   if (longest > Duration::zero()) {
-    entry->before.clear();
-    entry->waited = true;
+    entry->line.postponed();
     Waiting waiting{longest};
     waiting.shut_for = longest;
     co_return co_await not_yet(entry, waiting, deadline);
@@ -109,7 +108,7 @@ awaitable<Result<void>> Sequential::enter_reign(SharedEntry entry, Deadline dead
   reign.leader.token = Token(*epoch, static_cast<std::uint64_t>(entry->czxid));
   reign.leader.owner = record_of(*entry).owner;
   reign.since = server_->runtime().unix_milliseconds();
-  reign.after_nobody = !entry->waited;
+  reign.after_nobody = !entry->line.waited();
   const bool known = !reigns.empty() && reigns.back().leader.token.counter() == reign.leader.token.counter();
   if (!known) reigns.push_back(std::move(reign));
   if (reigns.size() > Chronicle::most) reigns.erase(reigns.begin());
