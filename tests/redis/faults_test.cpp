@@ -851,7 +851,7 @@ TEST(RedisWeather, AServerThatStillLoadsIsUnavailableUntilItIsDone) {
   server.cli({"SAVE"});
   server.kill();
   server.start();
-  const Result<Client> early = Client::open(server.url("?timeout=200ms"));
+  const Result<Client> early = Client::open(server.url("?timeout=1s"));
   ASSERT_EQ(early.code(), Errc::store_unavailable);
   EXPECT_THAT(early.error().message, HasSubstr("loading"));
   Result<Client> client = Client::open(server.url("?timeout=60s"));
