@@ -1,7 +1,7 @@
 #pragma once
 
-#include "store/zookeeper/connection.hpp"
 #include "store/record.hpp"
+#include "store/zookeeper/connection.hpp"
 
 #include <cstddef>
 #include <cstdint>
