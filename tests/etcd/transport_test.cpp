@@ -1,21 +1,19 @@
-// The etcd transport against real servers: calls, streams, login, TLS, and members that go.
+// The etcd transport against real servers: calls, streams, login, TLS, and servers that go or hang.
 
-#include "base/real_runtime.hpp"
-#include "store/etcd/cluster.hpp"
+#include "tests/etcd/transport_client.hpp"
 #include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
 #include "tests/support/proxy.hpp"
-#include "tests/support/real_work.hpp"
-#include "tests/support/threads.hpp"
+#include "tests/support/socket.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
-#include <future>
-#include <memory>
-#include <mutex>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,138 +22,21 @@ namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
-using base::Deadline;
 using store::etcd::Cluster;
-using store::etcd::Config;
 using store::etcd::Heard;
+using test::Ear;
+using test::erase;
 using test::EtcdServer;
 using test::eventually;
 using test::Fault;
+using test::get;
 using test::Proxy;
+using test::put;
 using test::take;
-using testing::ElementsAre;
+using testing::Contains;
 using testing::HasSubstr;
+using Client = test::TransportClient;
 namespace pb = store::etcd::pb;
-
-pb::TxnRequest put(const std::string& key, const std::string& value, std::int64_t lease = 0) {
-  pb::TxnRequest request;
-  pb::PutRequest& put = *request.add_success()->mutable_request_put();
-  put.set_key(key);
-  put.set_value(value);
-  put.set_lease(lease);
-  return request;
-}
-
-pb::TxnRequest erase(const std::string& key) {
-  pb::TxnRequest request;
-  request.add_success()->mutable_request_delete_range()->set_key(key);
-  return request;
-}
-
-pb::RangeRequest get(const std::string& key) {
-  pb::RangeRequest request;
-  request.set_key(key);
-  return request;
-}
-
-/// What a watch heard, for another thread.
-class Ear {
- public:
-  std::function<void(const Heard&)> hear() {
-    return [this](const Heard& heard) {
-      const std::lock_guard lock(mutex_);
-      heard_.push_back(heard);
-    };
-  }
-  std::vector<Heard> heard() const {
-    const std::lock_guard lock(mutex_);
-    return heard_;
-  }
-  bool waits_for(std::size_t count) const {
-    return eventually([&] { return heard().size() >= count; });
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<Heard> heard_;
-};
-
-Config config_of(const std::string& url) {
-  const base::Url parsed = base::Url::parse(url).value();
-  base::UrlOptions options(parsed);
-  return store::etcd::read_config(parsed, options).value();
-}
-
-/// One client of the transport, from the test's thread.
-class Client {
- public:
-  explicit Client(const std::string& url, Cluster::Plan plan = {})
-      : cluster_(std::make_shared<Cluster>(runtime_, config_of(url))) {
-    test::on_executor(runtime_, [&] { cluster_->start(std::move(plan)); });
-  }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-  ~Client() {
-    test::on_executor(runtime_, [&] { cluster_->stop(); });
-  }
-
-  Deadline in(Duration time) const { return Deadline::in(runtime_.now(), time); }
-  Result<void> connect(Duration time = 30s) {
-    return run([=, this] { return cluster_->connect(in(time)); });
-  }
-  std::future<Result<pb::TxnResponse>> begin_txn(const pb::TxnRequest& request, Duration time = 30s) {
-    return begin([=, this] { return cluster_->txn(request, in(time)); });
-  }
-  Result<pb::TxnResponse> txn(const pb::TxnRequest& request, Duration time = 30s) {
-    auto begun = begin_txn(request, time);
-    return take(begun);
-  }
-  Result<pb::RangeResponse> range(const pb::RangeRequest& request, Duration time = 30s) {
-    return run([=, this] { return cluster_->range(request, in(time)); });
-  }
-  /// The value, or what went wrong.
-  std::string value(const std::string& key) {
-    const Result<pb::RangeResponse> found = range(get(key));
-    if (!found) return found.error().to_string();
-    return found->kvs_size() == 1 ? found->kvs(0).value() : "none";
-  }
-  Result<std::int64_t> grant(std::int64_t id, std::int64_t seconds) {
-    return run([=, this] { return cluster_->grant_lease(id, seconds, in(30s)); });
-  }
-  Result<void> revoke(std::int64_t id) {
-    return run([=, this] { return cluster_->revoke_lease(id, in(30s)); });
-  }
-  Result<Cluster::Kept> keep_alive(std::int64_t id, Duration time = 30s) {
-    return run([=, this] { return cluster_->keep_alive(id, in(time)); });
-  }
-  Cluster::WatchId watch(const std::string& key, Ear& ear, const std::string& range_end = {}) {
-    Cluster::WatchId id = 0;
-    test::on_executor(runtime_, [&] { id = cluster_->watch(key, range_end, ear.hear()); });
-    return id;
-  }
-  Result<std::int64_t> watched_from(Cluster::WatchId watch, Duration time = 30s) {
-    return run([=, this] { return cluster_->watched_from(watch, in(time)); });
-  }
-  void unwatch(Cluster::WatchId watch) {
-    test::on_executor(runtime_, [&] { cluster_->unwatch(watch); });
-  }
-
- private:
-  template <class Start>
-  auto begin(const Start& start) -> std::future<typename decltype(start())::value_type> {
-    std::future<typename decltype(start())::value_type> begun;
-    test::on_executor(runtime_, [&] { begun = test::begin(runtime_, start()); });
-    return begun;
-  }
-  template <class Start>
-  auto run(const Start& start) -> typename decltype(start())::value_type {
-    auto begun = begin(start);
-    return take(begun);
-  }
-
-  base::RealRuntime runtime_;
-  const std::shared_ptr<Cluster> cluster_;
-};
 
 // One server
 
@@ -265,6 +146,328 @@ TEST(EtcdTransport, WhatIsAskedInOneTurnIsAnsweredTogether) {
     const auto done = take(one);
     ASSERT_TRUE(done) << done.error().to_string();
   }
+}
+
+// Servers that go, and answers that get lost
+
+class EtcdTransportFaults : public testing::Test {
+ protected:
+  std::string url(const std::string& query = {}) const {
+    return "etcd://127.0.0.1:" + std::to_string(proxy_.port()) + query;
+  }
+
+  Proxy proxy_{EtcdServer::shared().port(), test::etcd_framing()};
+};
+
+TEST_F(EtcdTransportFaults, AWriteWhoseAnswerIsLostIsUnknown) {
+  Client client(url());
+  proxy_.arrange(Fault::lose_reply, "Txn");
+  EXPECT_EQ(client.txn(put("faults/a", "1")).code(), Errc::outcome_unknown);
+  EXPECT_EQ(client.value("faults/a"), "1") << "it was applied, and nobody could know";
+}
+
+TEST_F(EtcdTransportFaults, WhatChangesNothingOrCanBeRepeatedIsAskedAgain) {
+  Client client(url());
+  ASSERT_TRUE(client.txn(put("faults/read", "1")));
+  constexpr std::int64_t id = 0x5eed'0002;
+  for (const char* name : {"Range", "LeaseGrant", "LeaseRevoke"}) proxy_.arrange(Fault::lose_reply, name);
+  EXPECT_EQ(client.value("faults/read"), "1");
+  EXPECT_EQ(client.grant(id, 30).value(), 30);
+  EXPECT_TRUE(client.revoke(id));
+  EXPECT_EQ(proxy_.happened(), 3U);
+  EXPECT_FALSE(EtcdServer::shared().seconds_left(id));
+}
+
+TEST_F(EtcdTransportFaults, AKeepaliveWhoseAnswerIsLostIsAskedAgain) {
+  Client client(url());
+  constexpr std::int64_t id = 0x5eed'0003;
+  ASSERT_TRUE(client.grant(id, 30));
+  ASSERT_TRUE(client.keep_alive(id));
+  proxy_.arrange(Fault::lose_reply, "LeaseKeepAlive");
+  EXPECT_EQ(client.keep_alive(id).value().ttl, 30);
+  EXPECT_EQ(proxy_.happened(), 1U);
+}
+
+TEST_F(EtcdTransportFaults, AWatchIsMadeAgainAndTellsThatItMissedSomething) {
+  Client client(url());
+  Ear ear;
+  const auto watch = client.watch("faults/watched", ear);
+  ASSERT_TRUE(client.watched_from(watch));
+  proxy_.cut();
+  ASSERT_TRUE(ear.waits_for(1));
+  EXPECT_EQ(ear.heard()[0].what, Heard::What::missed);
+  EXPECT_EQ(ear.heard()[0].key, "faults/watched");
+  ASSERT_TRUE(client.txn(put("faults/watched", "1")));
+  ASSERT_TRUE(ear.waits_for(2));
+  EXPECT_EQ(ear.heard()[1].what, Heard::What::put);
+}
+
+TEST_F(EtcdTransportFaults, ThePlanHearsOfDownAndUp) {
+  std::atomic<int> downs = 0, ups = 0, headers = 0;
+  Cluster::Plan plan;
+  plan.down = [&](const std::string&) { ++downs; };
+  plan.up = [&] { ++ups; };
+  plan.seen = [&](const pb::ResponseHeader& header) { headers += header.cluster_id() != 0; };
+  Client client(url(), plan);
+  ASSERT_TRUE(client.txn(put("faults/plan", "1")));
+  EXPECT_EQ(headers, 1);
+  EXPECT_EQ(ups, 0) << "the first time is no news";
+  proxy_.cut();
+  EXPECT_TRUE(eventually([&] { return downs == 1 && ups == 1; }));
+}
+
+TEST_F(EtcdTransportFaults, AServerThatHangsIsUnknownToWritersAndUnavailableToReaders) {
+  Client client(url("?timeout=1s"));
+  ASSERT_TRUE(client.txn(put("faults/hangs", "1")));
+  proxy_.hold();
+  EXPECT_EQ(client.txn(put("faults/hangs", "2"), 1s).code(), Errc::outcome_unknown);
+  EXPECT_EQ(client.range(get("faults/hangs"), 1s).code(), Errc::store_unavailable);
+  proxy_.go_on();
+  EXPECT_TRUE(client.txn(put("faults/hangs", "3")));
+}
+
+TEST_F(EtcdTransportFaults, ASilentConnectionIsLeftWhileOnlyAWatchWaits) {
+  std::atomic<int> downs = 0;
+  Cluster::Plan plan;
+  plan.down = [&](const std::string&) { ++downs; };
+  Client client(url("?timeout=1s"), plan);
+  Ear ear;
+  ASSERT_TRUE(client.watched_from(client.watch("faults/silent", ear)));
+  proxy_.hold();  // nobody asks anything: the ping finds out
+  ASSERT_TRUE(eventually([&] { return downs > 0; }));
+  proxy_.go_on();
+  ASSERT_TRUE(ear.waits_for(1));
+  EXPECT_EQ(ear.heard()[0].what, Heard::What::missed);
+}
+
+TEST(EtcdTransport, AServerThatIsGoneIsFoundAgain) {
+  EtcdServer server;
+  Client client(server.url());
+  Ear ear;
+  ASSERT_TRUE(client.watched_from(client.watch("restart", ear)));
+  ASSERT_TRUE(client.txn(put("restart", "1")));
+  server.end();
+  EXPECT_EQ(client.range(get("restart"), 100ms).code(), Errc::store_unavailable);
+  server.start();
+  EXPECT_EQ(client.value("restart"), "1");
+  ASSERT_TRUE(ear.waits_for(2));
+  EXPECT_EQ(ear.heard()[1].what, Heard::What::missed);
+}
+
+TEST(EtcdTransport, AnEndpointThatHangsIsPassedOver) {
+  const test::Socket hangs = test::listen_on_tcp(64);
+  const std::string url = "etcd://127.0.0.1:" + std::to_string(hangs.port()) + "," + EtcdServer::shared().address();
+  // Where a client begins is drawn at random.
+  for (int i = 0; i < 50 && !hangs.somebody_comes(); ++i) {
+    Client client(url);
+    EXPECT_TRUE(client.connect());
+    EXPECT_TRUE(client.txn(put("transport/passed_over", "1")));
+  }
+  EXPECT_TRUE(hangs.somebody_comes());
+}
+
+TEST(EtcdTransport, NobodyThereIsUnavailable) {
+  const test::Port nobody;
+  Client client("etcd://127.0.0.1:" + std::to_string(nobody.number()));
+  const Result<pb::RangeResponse> none = client.range(get("a"), 200ms);
+  EXPECT_EQ(none.code(), Errc::store_unavailable);
+  EXPECT_THAT(none.error().message, HasSubstr(std::to_string(nobody.number())));
+  EXPECT_EQ(client.txn(put("a", "1"), 200ms).code(), Errc::store_unavailable) << "it was never sent";
+}
+
+TEST(EtcdTransport, AFullQuotaIsOverload) {
+  EtcdServer server({.flags = {"--quota-backend-bytes", "1048576"}});
+  Client client(server.url());
+  const std::string large(300 << 10, 'x');
+  Errc code{};
+  for (int i = 0; i < 20 && code == Errc{}; ++i) code = client.txn(put("quota/" + std::to_string(i), large)).code();
+  EXPECT_EQ(code, Errc::overloaded);
+  EXPECT_EQ(client.value("quota/0"), large) << "reading goes on";
+}
+
+// Users
+
+void run_all(const std::string& folder, const std::vector<std::string>& steps) {
+  for (const std::string& step : steps) {
+    const std::string command = "cd '" + folder + "' && (" + step + ") >/dev/null 2>&1";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error(step);
+  }
+}
+
+/// root may do everything, alice what begins with "alice/".
+class ServerWithUsers {
+ public:
+  explicit ServerWithUsers(std::vector<std::string> flags = {}) : server_(options(std::move(flags))) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"user", "add", "root:secret"},
+             {"user", "grant-role", "root", "root"},
+             {"role", "add", "alice"},
+             {"role", "grant-permission", "alice", "readwrite", "--prefix=true", "alice/"},
+             {"user", "add", "alice:pw"},
+             {"user", "grant-role", "alice", "alice"},
+             {"auth", "enable"}}) {
+      server_.must_ctl(words);
+    }
+  }
+  EtcdServer& server() { return server_; }
+  std::string url(const std::string& user, const std::string& query = {}) const {
+    return "etcd://" + user + "@" + server_.address() + query;
+  }
+
+ private:
+  static test::EtcdOptions options(std::vector<std::string> flags) {
+    test::EtcdOptions options;
+    options.flags = std::move(flags);
+    options.ctl = {"--user", "root:secret"};
+    return options;
+  }
+  EtcdServer server_;
+};
+
+TEST(EtcdLogin, AUserMayDoWhatHisRoleSays) {
+  ServerWithUsers users;
+  Client alice(users.url("alice:pw"));
+  ASSERT_TRUE(alice.connect());
+  EXPECT_TRUE(alice.txn(put("alice/a", "1")));
+  EXPECT_EQ(alice.value("alice/a"), "1");
+  EXPECT_EQ(alice.txn(put("bob/a", "1")).code(), Errc::permission_denied);
+  EXPECT_EQ(alice.range(get("bob/a")).code(), Errc::permission_denied);
+  Ear ear;
+  const auto forbidden = alice.watch("bob/a", ear);
+  const auto allowed = alice.watch("alice/a", ear);
+  EXPECT_EQ(alice.watched_from(forbidden).code(), Errc::permission_denied);
+  EXPECT_TRUE(alice.watched_from(allowed));
+}
+
+TEST(EtcdLogin, AWrongPasswordIsRefused) {
+  ServerWithUsers users;
+  Client wrong(users.url("alice:wrong"));
+  const Result<void> connected = wrong.connect();
+  EXPECT_EQ(connected.code(), Errc::permission_denied);
+  EXPECT_THAT(connected.error().message, HasSubstr("authentication failed"));
+  EXPECT_EQ(wrong.txn(put("alice/a", "1")).code(), Errc::permission_denied);
+}
+
+TEST(EtcdLogin, WhoHasNoPasswordIsRefusedWhereOneIsNeeded) {
+  ServerWithUsers users;
+  Client nobody(users.server().url());
+  const Result<pb::TxnResponse> refused = nobody.txn(put("alice/a", "1"));
+  EXPECT_EQ(refused.code(), Errc::permission_denied);
+  EXPECT_THAT(refused.error().message, HasSubstr("user and a password"));
+}
+
+TEST(EtcdLogin, CredentialsAreNotNeededAndDoNotHurtWithoutUsers) {
+  const std::string address = EtcdServer::shared().address();
+  Client client("etcd://alice:pw@" + address);
+  EXPECT_TRUE(client.txn(put("transport/no_users", "1")));
+}
+
+TEST(EtcdLogin, ThePasswordIsReadFromItsFileOrAsked) {
+  ServerWithUsers users;
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "password") << "pw\n";
+  Client from_file(users.url("alice", "?password_file=" + folder / "password"));
+  EXPECT_TRUE(from_file.txn(put("alice/a", "1")));
+  Cluster::Plan plan;
+  plan.credentials = []() -> Result<Credentials> { return Credentials{.user = "alice", .password = "pw"}; };
+  Client asked(users.server().url(), plan);
+  EXPECT_TRUE(asked.txn(put("alice/a", "2")));
+}
+
+// Whoever adds a user changes the revision that tokens name.
+TEST(EtcdLogin, AUserWhoIsAddedMeanwhileDisturbsNobody) {
+  ServerWithUsers users;
+  Client alice(users.url("alice:pw"));
+  Ear ear;
+  ASSERT_TRUE(alice.txn(put("alice/a", "1")));
+  for (const char* name : {"carol:pw", "dave:pw", "erin:pw"}) {
+    users.server().must_ctl({"user", "add", name});
+    EXPECT_TRUE(alice.txn(put("alice/a", name)));
+    EXPECT_EQ(alice.value("alice/a"), name);
+    EXPECT_TRUE(alice.watched_from(alice.watch("alice/a", ear)));
+  }
+}
+
+TEST(EtcdLogin, ATokenThatExpiresIsReplaced) {
+  const test::TemporaryFolder folder;
+  run_all(folder.path(), {"openssl genrsa -out jwt.key 2048", "openssl rsa -in jwt.key -pubout -out jwt.pub"});
+  ServerWithUsers users({"--auth-token", "jwt,pub-key=" + folder / "jwt.pub" + ",priv-key=" + folder / "jwt.key" +
+                                             ",sign-method=RS256,ttl=2s"});
+  Proxy proxy(users.server().port(), test::etcd_framing());
+  Client alice("etcd://alice:pw@127.0.0.1:" + std::to_string(proxy.port()));
+  Ear first, second;
+  ASSERT_TRUE(alice.watched_from(alice.watch("alice/watched", first)));
+  std::size_t failures = 0;
+  EXPECT_TRUE(eventually([&] {
+    failures += alice.txn(put("alice/a", "1")) ? 0 : 1;
+    return proxy.seen("Authenticate") >= 3;
+  })) << "it logs in again every 2 s";
+  EXPECT_EQ(failures, 0U);
+  // The stream of watches still speaks with the first token.
+  const Result<std::int64_t> made = alice.watched_from(alice.watch("alice/watched", second));
+  EXPECT_TRUE(made) << made.error().to_string();
+  ASSERT_TRUE(alice.txn(put("alice/watched", "1")));
+  EXPECT_TRUE(second.waits_for(1));
+  EXPECT_TRUE(first.waits_for(1));
+}
+
+// TLS
+
+/// Certificates of a server called `name` and of a client, and the authority that has signed both.
+class Certificates {
+ public:
+  explicit Certificates(const std::string& name) {
+    run_all(folder_.path(),
+            {"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout ca.key -out ca.crt",
+             "printf 'subjectAltName=" + name + "' > san.cnf", sign("server", "-extfile san.cnf"), sign("client", "")});
+  }
+  std::string operator/(const std::string& file) const { return folder_ / file; }
+  test::EtcdOptions server() const {
+    test::EtcdOptions options;
+    options.tls = true;
+    options.flags = {"--cert-file",       *this / "server.crt", "--key-file",        *this / "server.key",
+                     "--trusted-ca-file", *this / "ca.crt",     "--client-cert-auth"};
+    return options;
+  }
+  std::string ca() const { return "?timeout=2s&ca=" + *this / "ca.crt"; }
+  std::string both() const { return ca() + "&cert=" + *this / "client.crt" + "&key=" + *this / "client.key"; }
+
+ private:
+  static std::string sign(const std::string& who, const std::string& more) {
+    return "openssl req -newkey rsa:2048 -nodes -subj /CN=" + who + " -keyout " + who + ".key -out " + who +
+           ".csr && openssl x509 -req -in " + who + ".csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 " + more +
+           " -out " + who + ".crt";
+  }
+  const test::TemporaryFolder folder_;
+};
+
+TEST(EtcdTls, BothSidesShowTheirCertificates) {
+  const Certificates certificates("IP:127.0.0.1");
+  EtcdServer server(certificates.server());
+  Client client(server.url(certificates.both()));
+  const Result<void> connected = client.connect();
+  ASSERT_TRUE(connected) << connected.error().to_string();
+  EXPECT_TRUE(client.txn(put("tls/a", std::string(200 << 10, 'x'))));
+  EXPECT_EQ(client.value("tls/a").size(), std::size_t{200} << 10);
+  Ear ear;
+  EXPECT_TRUE(client.watched_from(client.watch("tls/a", ear)));
+  Client anonymous(server.url(certificates.ca()));
+  EXPECT_FALSE(anonymous.connect(3s)) << "the server wants a certificate";
+  Client distrustful(
+      server.url("?timeout=2s&cert=" + certificates / "client.crt" + "&key=" + certificates / "client.key"));
+  EXPECT_EQ(distrustful.connect(30s).code(), Errc::permission_denied) << "the system knows no such authority";
+}
+
+TEST(EtcdTls, AWrongNameIsRefused) {
+  const Certificates certificates("DNS:elsewhere.example");
+  EtcdServer server(certificates.server());
+  Client client(server.url(certificates.both()));
+  EXPECT_EQ(client.connect().code(), Errc::permission_denied);
+}
+
+TEST(EtcdTls, AServerInPlainTextIsRefused) {
+  Client client("etcd+tls://" + EtcdServer::shared().address() + "?timeout=1s");
+  EXPECT_FALSE(client.connect(2s));
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ bool wait_until(Condition so) {
   return false;
 }
 
+/// What a server with TLS answers with an alert: a record of a handshake that is none.
+const std::string no_handshake("\x16\x03\x01\x00\x05hello", 10);
+
 /// A question to a starting server may never be answered: it is asked again.
 constexpr std::chrono::milliseconds short_patience{500};
 
@@ -157,7 +160,7 @@ EtcdServer::EtcdServer(NotYet, EtcdOptions options, std::vector<std::string> env
     : options_(std::move(options)), environment_(std::move(environment)) {}
 
 void EtcdServer::start() {
-  launch([this] { return options_.tls ? answers(port(), "?") : serves(short_patience); });
+  launch([this] { return options_.tls ? answers(port(), no_handshake) : serves(short_patience); });
 }
 
 void EtcdServer::launch(const std::function<bool()>& ready) {

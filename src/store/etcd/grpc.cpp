@@ -68,6 +68,7 @@ class Grpc::Impl {
     return it == calls_.end() ? nullptr : &it->second;
   }
   void finish(CallId id, Status status);
+  void ended(CallId id);
   void take_data(CallId id, Call& call, std::string_view data);
   void take_header(Call& call, std::string_view name, std::string_view value);
   Status status_at_end(Call& call, std::uint32_t error_code);
@@ -172,6 +173,15 @@ Status Grpc::Impl::status_at_end(Call& call, std::uint32_t error_code) {
   return {StatusCode::unknown, "the stream ended without a status"};
 }
 
+// The server says no more, and wants to hear no more either.
+void Grpc::Impl::ended(CallId id) {
+  Call* const call = find(id);
+  if (call == nullptr) return;
+  if (!call->whole_at) reset(id, NGHTTP2_CANCEL);
+  Status status = status_at_end(*call, NGHTTP2_NO_ERROR);
+  finish(id, std::move(status));
+}
+
 ssize_t Grpc::Impl::read_out(nghttp2_session* /*session*/, std::int32_t id, std::uint8_t* buffer, std::size_t size,
                              std::uint32_t* flags, nghttp2_data_source* /*source*/, void* self) {
   Call* const call = static_cast<Impl*>(self)->find(id);
@@ -211,6 +221,8 @@ int Grpc::Impl::on_data(nghttp2_session* /*session*/, std::uint8_t /*flags*/, st
 
 int Grpc::Impl::on_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* self) {
   auto& impl = *static_cast<Impl*>(self);
+  const bool of_call = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+  if (of_call && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) impl.ended(frame->hd.stream_id);
   const bool answer = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
   if (frame->hd.type == NGHTTP2_SETTINGS && !answer && !std::exchange(impl.settings_seen_, true)) {
     impl.events_.push_back({.what = Event::What::settings});

@@ -231,6 +231,17 @@ TEST_F(EtcdGrpcTest, TrailersAloneAreAStatus) {
   EXPECT_FALSE(status.unprocessed);
 }
 
+TEST_F(EtcdGrpcTest, TheServerMayEndAStreamFirst) {
+  const Grpc::CallId id = call("one", Last::no);
+  server_.answer(id, "", 14, "etcdserver: no leader");
+  exchange();
+  EXPECT_EQ(end().code, StatusCode::unavailable);
+  EXPECT_TRUE(server_.calls().at(id).reset) << "so that both sides forget it";
+  client_.send(id, "two", Last::no);
+  exchange();
+  EXPECT_EQ(server_.calls().at(id).bytes, GrpcPeer::framed("one"));
+}
+
 TEST_F(EtcdGrpcTest, AStatusBehindAMessageCounts) {
   server_.answer(call("question"), "answer", 9, "too late");
   exchange();
