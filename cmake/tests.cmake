@@ -133,6 +133,7 @@ set(pawl_fuzzed_sources
     store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
     store/redis/script.cpp
+    store/etcd/grpc.cpp store/etcd/status.cpp
     store/zookeeper/config.cpp store/zookeeper/layout.cpp store/record.cpp)
 
 if(NOT PAWL_STORE_FILE)
@@ -435,7 +436,7 @@ include(cmake/coverage.cmake)
 
 # tests/fuzz: each file is a fuzzer, fuzz_NAME, in a tree of the preset `fuzz`, with the parsers alone instead of the whole
 # library. Everywhere else all of them are one program that replays their corpora.
-if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND fuzz_sources)
+if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND PAWL_STORE_ETCD AND fuzz_sources)
   set(fuzz_targets ${fuzz_sources})
   list(FILTER fuzz_targets EXCLUDE REGEX "/replay\\.cpp$")
   if(PAWL_SANITIZE MATCHES "fuzzer")
@@ -447,14 +448,14 @@ if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND fuzz_source
     foreach(source IN LISTS fuzz_targets)
       get_filename_component(name ${source} NAME_WE)
       pawl_test_program(fuzz_${name} OPTIMIZED SOURCES ${source} LINK pawl_fuzzed)
-      target_link_libraries(fuzz_${name} PRIVATE ZooKeeper::ZooKeeper)
+      target_link_libraries(fuzz_${name} PRIVATE ZooKeeper::ZooKeeper Nghttp2::Nghttp2)
       target_compile_definitions(fuzz_${name} PRIVATE PAWL_LIBFUZZER)
       target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
       add_dependencies(pawl_fuzzers fuzz_${name})
     endforeach()
   else()
     pawl_test_program(pawl_fuzz_replay SOURCES ${fuzz_sources} LINK pawl)
-    target_link_libraries(pawl_fuzz_replay PRIVATE ZooKeeper::ZooKeeper GTest::gmock)
+    target_link_libraries(pawl_fuzz_replay PRIVATE ZooKeeper::ZooKeeper Nghttp2::Nghttp2 GTest::gmock)
     set_target_properties(pawl_fuzz_replay PROPERTIES UNITY_BUILD ON)
     add_test(NAME unit/fuzz_corpus COMMAND pawl_fuzz_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus)
     set_tests_properties(unit/fuzz_corpus PROPERTIES LABELS unit TIMEOUT 300)

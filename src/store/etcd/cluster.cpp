@@ -211,6 +211,7 @@ awaitable<Result<std::string>> Cluster::Impl::ask(std::string_view path, std::st
       }
     }
     const Members::SharedChannel channel = members->channel();
+    if (!channel) continue;  // gone again
     const Channel::Token token = members->token();
     const base::Time began = runtime_.now();
     const Deadline patient = patience(deadline);
