@@ -292,6 +292,20 @@ TEST_F(RemoteClaimTest, AskingThatIsToldLostByTheStoreAsksAgainAtOnce) {
   EXPECT_TRUE(until([&] { return bob.held(); }, lease));
 }
 
+// The store has granted it to a session that we have given up meanwhile. A hold of that session would be lost before anybody
+// had it (LocalHold::start sees to that), and the wait would go on behind all other local waiters. Mutant D9.
+TEST_F(RemoteClaimTest, AskingThatIsGrantedToASessionThatIsOverAsksAgainInANewOne) {
+  let_go(alice_, hold(alice_));
+  alice_.faults->delay_all(1s);
+  const Wanted alice = want(alice_);
+  alice_.keeper->live(lease)->end();
+  pass(1s);
+  EXPECT_TRUE(alice.heard().empty());
+  EXPECT_TRUE(until([&] { return alice.held(); }, lease));
+  EXPECT_TRUE(alice.ear->validity->valid());
+  EXPECT_EQ(alice.heard(), (Heard{"granted"}));
+}
+
 TEST_F(RemoteClaimTest, AskingFailsWhenNoSessionCanBeOpened) {
   alice_.faults->cut();
   const Wanted alice = want(alice_);

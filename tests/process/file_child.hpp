@@ -27,6 +27,10 @@ using namespace std::chrono_literals;
 /// | finish                      | ok TOKEN                                                    |
 /// | release, valid, check       | ok; valid: yes or no                                        |
 /// | started                     | yes when finish would not have to wait                      |
+/// | renewals                    | how many of its sessions so far                             |
+/// | hold-many N, release-many   | ok: the locks many0, many1...                               |
+/// | wait-many N                 | ok; finish-many answers ok when it has had all of them      |
+/// | finish-many                 | ok                                                          |
 /// | use-tokens FOLDER           | ok; two tokens are left before more must be on the disk     |
 /// | await-loss                  | ok when lost() has fired                                    |
 /// | hold-for NAME MAX_HOLD      | ok                                                          |

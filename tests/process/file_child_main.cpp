@@ -30,6 +30,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace pawl::process {
@@ -67,6 +68,11 @@ class Server {
     if (verb == "valid") return hold_->valid() ? "yes" : "no";
     if (verb == "check") return outcome(client_->check(hold_->sequencer()));
     if (verb == "started") return started_.wait_for(0s) == std::future_status::ready ? "yes" : "no";
+    if (verb == "renewals") return std::to_string(client_->metrics().renewals);
+    if (verb == "hold-many") return hold_many(std::stoi(first));
+    if (verb == "release-many") return release_many();
+    if (verb == "wait-many") return wait_many(std::stoi(first));
+    if (verb == "finish-many") return finish_many();
     if (verb == "use-tokens") return use_tokens(first);
     if (verb == "await-loss") return await_loss();
     if (verb == "hold-for") return hold_for(first, second);
@@ -124,6 +130,34 @@ class Server {
 
   std::string start(const std::string& name) {
     started_ = std::async(std::launch::async, [mutex = client_->mutex(name)]() mutable { return mutex.acquire(); });
+    return "ok";
+  }
+
+  Mutex one_of_many(int i) { return client_->mutex("many" + std::to_string(i)); }
+
+  std::string hold_many(int count) {
+    for (int i = 0; i < count; ++i) many_.push_back(one_of_many(i).acquire({.wait = 10s}).value());
+    return "ok";
+  }
+
+  std::string release_many() {
+    for (Hold& hold : std::exchange(many_, {})) {
+      if (const Result<void> released = hold.release(); !released) return released.error().to_string();
+    }
+    return "ok";
+  }
+
+  std::string wait_many(int count) {
+    for (int i = 0; i < count; ++i) {
+      waits_.push_back(std::async(std::launch::async, [mutex = one_of_many(i)]() mutable { return mutex.acquire(); }));
+    }
+    return "ok";
+  }
+
+  std::string finish_many() {
+    for (auto& wait : std::exchange(waits_, {})) {
+      if (const Result<Hold> hold = wait.get(); !hold) return hold.error().to_string();
+    }
     return "ok";
   }
 
@@ -285,6 +319,8 @@ class Server {
   Result<Hold> hold_ = Hold();
   std::shared_ptr<Environment> crowded_;
   std::future<Result<Hold>> started_;
+  std::vector<Hold> many_;
+  std::vector<std::future<Result<Hold>>> waits_;
   Result<Hold> bounded_ = Hold();
   base::Time deadline_ = {};
   std::promise<base::Time> told_;

@@ -2,6 +2,7 @@
 
 #include "tests/process/file_child.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/threads.hpp"
 
 #include <pawl/pawl.hpp>
 
@@ -9,6 +10,8 @@
 
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -47,6 +50,51 @@ TEST_F(FileCrash, AKilledHolderFreesItsLockAtOnce) {
   alice.kill();
   EXPECT_GT(token_of(bob.say("finish")), first);
   EXPECT_LT(Clock::now() - killed, 5s);
+}
+
+// The holder dies while the waiter begins to watch it, between a look at its number and the watch; its number may belong to
+// another process by then. Without the second look (Listener::watch) the waiter finds out with a renewal or at the lease's end,
+// so rounds in which a slow machine renewed do not count. Mutant D11.
+TEST_F(FileCrash, AHolderThatDiesWhileItsWaiterBeginsToWatchItFreesItsLockAtOnce) {
+  const std::string watching = folder_ / "watching", there = watching + ".there";
+  bool counts = false;
+  for (int round = 0; !counts && round < 5; ++round) {
+    std::filesystem::remove(there);
+    std::ofstream(watching).flush();
+    Child alice(url_), bob(Child::Options{.environment = {{"PAWL_TEST_WATCH_WHILE", watching}}});
+    ASSERT_EQ(bob.say("open " + url_ + " 30s"), "ok");
+    const std::string first = token_of(alice.say("acquire job"));
+    bob.say("start job");
+    ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(there); })) << "nobody is watched";
+    alice.kill();
+    std::filesystem::remove(watching);
+    EXPECT_GT(token_of(bob.say("finish")), first);
+    counts = bob.say("renewals") == "0";
+  }
+  EXPECT_TRUE(counts);
+}
+
+// Letters are lost where a mailbox is full: eleven of them fit. Whoever finds that looks at everything again. Otherwise it is a
+// renewal that tells, so rounds in which a slow machine renewed do not count. Mutant F4.
+TEST_F(FileCrash, AStoppedWaiterOfManyLocksHasThemAllAsSoonAsItGoesOn) {
+  constexpr int many = 40;
+  Child alice(url_);
+  bool counts = false;
+  for (int round = 0; !counts && round < 5; ++round) {
+    Child bob(url_);
+    ASSERT_EQ(alice.say("hold-many " + std::to_string(many)), "ok");
+    ASSERT_EQ(bob.say("wait-many " + std::to_string(many)), "ok");
+    for (int i = 0; i < many; ++i) {
+      ASSERT_TRUE(test::eventually([&] { return alice.say("waiters many" + std::to_string(i)) == "1"; }));
+    }
+    bob.signal(SIGSTOP);
+    ASSERT_TRUE(bob.stopped());
+    EXPECT_EQ(alice.say("release-many"), "ok");
+    bob.signal(SIGCONT);
+    EXPECT_EQ(bob.say("finish-many"), "ok");
+    counts = bob.say("renewals") == "0";
+  }
+  EXPECT_TRUE(counts);
 }
 
 TEST_F(FileCrash, AKilledHolderIsFoundByWhoeverComesNext) {

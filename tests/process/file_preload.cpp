@@ -9,6 +9,7 @@
 // | PAWL_TEST_SYNC_LOG     | each of them adds a line to this file                                              |
 // | PAWL_TEST_STEP         | before the step of this number (from 1, counted from arm_steps() on)...            |
 // | PAWL_TEST_STEP_COMMAND | ...this command runs; if there is none, the process stops                          |
+// | PAWL_TEST_WATCH_WHILE  | pidfd_open hangs as long as this file exists, and makes FILE.there before           |
 // | PAWL_TEST_NO_INOTIFY   | inotify_init1 fails, as when the user has as many instances as are allowed         |
 
 #include "preload.hpp"
@@ -17,6 +18,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +43,7 @@ struct Wanted {
   std::string sync_log = variable("PAWL_TEST_SYNC_LOG");
   int step = std::atoi(variable("PAWL_TEST_STEP").c_str());
   std::string command = variable("PAWL_TEST_STEP_COMMAND");
+  std::string watch_while = variable("PAWL_TEST_WATCH_WHILE");
   bool no_inotify = !variable("PAWL_TEST_NO_INOTIFY").empty();
 };
 
@@ -62,6 +65,18 @@ void step() {
   }
 }
 
+void hang_while(const std::string& file) {
+  const timespec a_moment{0, 1'000'000};
+  while (!file.empty() && ::access(file.c_str(), F_OK) == 0) ::nanosleep(&a_moment, nullptr);
+}
+
+void watch_slowly() {
+  const std::string& file = wanted().watch_while;
+  if (file.empty() || ::access(file.c_str(), F_OK) != 0) return;
+  ::close(::creat((file + ".there").c_str(), 0600));
+  hang_while(file);
+}
+
 void sync_slowly(int descriptor) {
   char path[4096] = {};
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
@@ -75,9 +90,7 @@ void sync_slowly(int descriptor) {
   timespec left{wanted().sync_ms / 1000, wanted().sync_ms % 1000 * 1'000'000};
   while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
-  const timespec a_moment{0, 1'000'000};
-  while (!wanted().sync_while.empty() && ::access(wanted().sync_while.c_str(), F_OK) == 0)
-    ::nanosleep(&a_moment, nullptr);
+  hang_while(wanted().sync_while);
 }
 
 int before_call(const char* call) {
@@ -104,6 +117,18 @@ int fdatasync(int descriptor) {
   step();
   sync_slowly(descriptor);
   return real(descriptor);
+}
+
+/// For pidfd_open, which has no wrapper in older C libraries.
+long syscall(long number, ...) noexcept {
+  static const auto real = next(&::syscall, "syscall");
+  va_list rest;
+  va_start(rest, number);
+  long words[6];
+  for (long& word : words) word = va_arg(rest, long);
+  va_end(rest);
+  if (number == SYS_pidfd_open) watch_slowly();
+  return real(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 int fcntl(int descriptor, int command, ...) {

@@ -49,5 +49,20 @@ TEST_F(FileStall, ALossIsToldWithinASecondWhileAClaimWaitsForTheDisk) {
   EXPECT_NE(token_of(alice_.say("finish")), "");
 }
 
+// A power cut must not take back a mark below which tokens were given. Mutant D7.
+TEST_F(FileStall, NoTokenIsGivenBeforeTheMarkAboveItIsOnTheDisk) {
+  ASSERT_EQ(alice_.say("open file://" + store_ + " 30s 25s"), "ok");
+  ASSERT_EQ(alice_.say("use-tokens " + store_), "ok");
+  stall_the_disk();
+  std::filesystem::remove(log_);
+  ASSERT_NE(token_of(alice_.say("acquire first")), "");
+  ASSERT_NE(token_of(alice_.say("acquire second")), "") << "two are left";
+  ASSERT_EQ(alice_.say("start third"), "ok");
+  ASSERT_TRUE(a_sync_has_begun()) << "more tokens are reserved, and nothing brings the mark to the disk";
+  EXPECT_EQ(alice_.say("started"), "no");
+  mend_the_disk();
+  EXPECT_NE(token_of(alice_.say("finish")), "");
+}
+
 }  // namespace
 }  // namespace pawl::process
