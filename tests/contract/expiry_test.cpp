@@ -49,7 +49,7 @@ TEST_P(Expiry, AHoldThatWasOftenRenewedEndsALeaseAfterItsLastRenewal) {
     // Sessions of ZooKeeper outlast a lease by half, and end with a tick.
     EXPECT_LE(holder.lease_left, 2 * world().lease()) << "renewals add up";
   }
-  if (world().keeps_sessions()) GTEST_SKIP() << "the store's own connection goes on keeping the session";
+  PAWL_NEEDS(needs_renewals);
   StartedHold bobs = start_acquire(bob, "job");
   ASSERT_TRUE(world().queued("job", 1));
   const Time held_until = silence(alice);
@@ -64,7 +64,7 @@ TEST_P(Expiry, AHoldThatWasOftenRenewedEndsALeaseAfterItsLastRenewal) {
 // D3: the key of `simple` or `redisson` has its lock-delay in its lease, and a renewal must not forget it.
 TEST_P(Expiry, ItsLockDelayBeginsALeaseAfterItsLastRenewal) {
   PAWL_NEEDS(lock_delay);
-  if (world().keeps_sessions()) GTEST_SKIP() << "the store's own connection goes on keeping the session";
+  PAWL_NEEDS(needs_renewals);
   const Duration delay = 2 * world().lease();
   const Actor bob = world().client();
   const Renewed alice = hold_for_long({.lock_delay = delay});
@@ -120,7 +120,7 @@ class Idle {
 // Scenario: so many sessions end at once that a store which cleans up bit by bit has not come to each of them.
 // D4: a renewal that looks whether the session is known, and not whether its time is over.
 TEST_P(Expiry, ASessionWhoseTimeIsOverIsNeverRenewed) {
-  if (world().keeps_sessions()) GTEST_SKIP() << "the store's own connection goes on keeping the session";
+  PAWL_NEEDS(needs_renewals);
   const Actor alice = world().client();
   const Duration lease = can().shortest_lease;
   std::vector<Idle> sessions;
@@ -138,7 +138,7 @@ TEST_P(Expiry, ASessionWhoseTimeIsOverIsNeverRenewed) {
 TEST_P(Expiry, AWaiterWhoseTimeIsOverIsNeverGranted) {
   PAWL_NEEDS(fair);
   PAWL_NEEDS(wakes_waiters);
-  if (world().keeps_sessions()) GTEST_SKIP() << "the store's own connection goes on keeping the session";
+  PAWL_NEEDS(needs_renewals);
   const Actor clients = world().client();
   const Idle alice(clients, 60s), carol(clients, 60s);
   const store::Claim hers = alice.wish("job"), carols = carol.wish("job");

@@ -92,7 +92,6 @@ RealPlace zookeeper(const std::string& servers, const std::string& scheme) {
   const std::string chroot = "/contract-" + std::to_string(++worlds);
   RealPlace place{servers + chroot, scheme, 1s, 1s};
   place.census = test::zookeeper_census(servers.substr(servers.rfind('/') + 1), chroot);
-  place.keeps_sessions = true;
   return place;
 }
 std::unique_ptr<World> one_zookeeper(const std::string& scheme) {
@@ -106,12 +105,18 @@ std::unique_ptr<World> one_zookeeper(const std::string& scheme) {
 }
 std::unique_ptr<World> zookeeper_sequential() { return one_zookeeper("sequential"); }
 std::unique_ptr<World> zookeeper_ephemeral() { return one_zookeeper("ephemeral"); }
-std::unique_ptr<World> zookeeper_ensemble_sequential() {
-  return std::make_unique<RealWorld>(zookeeper(test::ZooKeeperEnsemble::shared().url(), "sequential"));
+std::unique_ptr<World> three_zookeepers(const std::string& scheme) {
+  test::ZooKeeperEnsemble& ensemble = test::ZooKeeperEnsemble::shared();
+  RealPlace place = zookeeper(ensemble.url(), scheme);
+  place.restart = [&ensemble] {
+    for (std::size_t i = 0; i < ensemble.size; ++i) ensemble.kill(i);
+    for (std::size_t i = 0; i < ensemble.size; ++i) ensemble.start(i);
+    ensemble.wait_until_they_serve();
+  };
+  return std::make_unique<RealWorld>(std::move(place));
 }
-std::unique_ptr<World> zookeeper_ensemble_ephemeral() {
-  return std::make_unique<RealWorld>(zookeeper(test::ZooKeeperEnsemble::shared().url(), "ephemeral"));
-}
+std::unique_ptr<World> zookeeper_ensemble_sequential() { return three_zookeepers("sequential"); }
+std::unique_ptr<World> zookeeper_ensemble_ephemeral() { return three_zookeepers("ephemeral"); }
 #endif
 
 #ifdef PAWL_STORE_ETCD

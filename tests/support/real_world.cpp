@@ -50,10 +50,9 @@ Runtime& RealWorld::new_home() {
   return *homes_[next_home_++ % most_homes];
 }
 
-bool RealWorld::restart() {
-  if (!place_.restart) return false;
+void RealWorld::restart() {
+  if (!place_.restart) return World::restart();
   place_.restart();
-  return true;
 }
 
 std::string RealWorld::leftovers() {

@@ -21,9 +21,7 @@ struct RealPlace {
   Duration timeout;                    ///< for one answer of the store
   std::shared_ptr<void> keeps = {};    ///< lives as long as the world: a folder, a server
   test::Census census = {};            ///< what the server has; empty: nobody can tell
-  std::function<void()> restart = {};  ///< kills the server and starts it again; empty: there is none
-  /// The store's own connection keeps sessions alive as long as it is there: not to renew does not end them.
-  bool keeps_sessions = false;
+  std::function<void()> restart = {};  ///< kills the server and starts it again; every store that has one
   /// Claims wait and let go by the blocking form, on threads of their own.
   bool blocking = false;
 };
@@ -44,8 +42,7 @@ class RealWorld final : public World {
   Duration timeout() const override { return place_.timeout; }
   Duration hang() const override { return 240s; }
   bool blocking() const override { return place_.blocking; }
-  bool keeps_sessions() const override { return place_.keeps_sessions; }
-  bool restart() override;
+  void restart() override;
   std::string leftovers() override;
   void run_on_a_thread(std::function<void()> work) override;
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,12 +37,10 @@ class World {
   bool ask_until(const std::function<bool()>& so);
   /// Claims wait and let go by the blocking form of the face, on threads of their own.
   virtual bool blocking() const { return false; }
-  /// The store's own connection keeps sessions alive as long as it is there: not to renew does not end them.
-  virtual bool keeps_sessions() const { return false; }
   /// Runs it on a thread of its own, which the world waits for at its end.
   virtual void run_on_a_thread(std::function<void()> work) { work(); }
-  /// Kills the store's server and starts it again. False: there is none.
-  virtual bool restart() { return false; }
+  /// Kills the store's server and starts it again. Throws where nobody knows how.
+  virtual void restart() { throw std::logic_error("this world has no server to restart"); }
   /// Exact bounds on time make sense only here.
   virtual bool virtual_time() const = 0;
 

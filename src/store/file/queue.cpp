@@ -20,6 +20,7 @@ constexpr Capabilities Queue::declared = {
     .election = true,
     .lock_delay = true,
     .revocable = true,
+    .has_server = false,
     .shortest_lease = std::chrono::milliseconds(100),
     .longest_lease = std::chrono::hours(24),
     .token_source = "counter, reserved in blocks in a synced file",

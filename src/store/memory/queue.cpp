@@ -19,6 +19,7 @@ constexpr Capabilities Queue::declared = {
     .election = true,
     .lock_delay = true,
     .revocable = true,
+    .has_server = false,
     .shortest_lease = std::chrono::milliseconds(10),
     .longest_lease = std::chrono::hours(24),
     .token_source = "counter in memory",

@@ -38,6 +38,7 @@ constexpr Capabilities Sequential::declared = {
     .lock_delay = true,
     .revocable = true,
     .survives_restart = true,
+    .needs_renewals = false,
     .shortest_lease = std::chrono::milliseconds(100),
     .longest_lease = std::chrono::hours(24),
     .token_source = "the transaction that made the node (czxid), with an epoch kept in a node",
