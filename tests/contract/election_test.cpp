@@ -6,6 +6,8 @@
 
 #include <pawl/fence.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -156,6 +158,33 @@ TEST_P(Elections, NobodyWhoLedForAMomentOnlyIsLeftOut) {
   for (const std::string& value : expected) EXPECT_EQ(watcher.next(), value);
   EXPECT_TRUE(release(bob, leads));
   EXPECT_EQ(watcher.next(), "nobody");
+}
+
+// The limit that the header names: of more than 32 between two calls the first ones may be left out, and no other.
+TEST_P(Elections, AnObservationTellsOf32LeadersBetweenTwoCallsAndOfMoreTheLast) {
+  PAWL_NEEDS(election);
+  const Actor alice = world().client(), bob = world().client();
+  Watcher watcher(bob);
+  EXPECT_EQ(watcher.next(), "nobody");
+  int last = 0;
+  for (const int leaders : {32, 40}) {
+    const int before = last;
+    while (last < before + leaders) {
+      Hold office = lead(alice, std::to_string(++last));
+      ASSERT_TRUE(release(alice, office));
+    }
+    std::vector<int> seen;
+    for (std::string now; now != std::to_string(last);) {
+      now = watcher.next();
+      if (now != "nobody") seen.push_back(std::stoi(now));
+    }
+    EXPECT_GE(seen.size(), 32u);
+    EXPECT_EQ(seen.front(), last - static_cast<int>(seen.size()) + 1) << "none of the last ones is left out";
+    const auto unordered = std::adjacent_find(seen.begin(), seen.end(), std::greater_equal<>());
+    EXPECT_EQ(unordered, seen.end()) << "each comes once, in order";
+    EXPECT_EQ(watcher.next(), "nobody");
+    EXPECT_EQ(watcher.nothing_within(a_moment()), Errc::timed_out);
+  }
 }
 
 TEST_P(Elections, ATimeWithoutALeaderIsAChange) {

@@ -4,6 +4,8 @@
 
 #include "lock/multi_core.hpp"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -131,6 +133,48 @@ TEST_P(Several, AnAnswerThatIsLostInTheMiddleLeavesNothingHalfTaken) {
   alice.faults().lose_next_reply(Operation::claim);
   EXPECT_EQ(take(alice, {"a", "b", "c"}, {.wait = 0s}).code(), Errc::busy);
   EXPECT_TRUE(world().ask_until([&] { return is_free("a") && is_free("b"); }));
+}
+
+// Scenario: every claim, then every release, loses its request or its answer once.
+TEST_P(Several, WhateverIsLostOnTheWayAllAreHadOrNone) {
+  const Actor alice = world().client(), bob = world().client();
+  const auto held = [&] {
+    int count = 0;
+    for (const char* name : {"a", "b", "c"}) count += static_cast<int>(world().view(name).holders.size());
+    return count;
+  };
+  const auto all_free = [&] { return is_free("a") && is_free("b") && is_free("c"); };
+  for (const bool replies : {false, true}) {
+    const auto lose_three = [&](Operation operation) {
+      for (int i = 0; i < 3; ++i) {
+        replies ? alice.faults().lose_next_reply(operation) : alice.faults().lose_next_request(operation);
+      }
+    };
+    lose_three(Operation::claim);
+    const MultiHold all = take(alice, {"a", "b", "c"}, {.wait = world().hang()}).value();
+    EXPECT_TRUE(all.valid());
+    EXPECT_EQ(held(), 3);
+    lose_three(Operation::withdraw);
+    [[maybe_unused]] const Result<void> released = let_go(alice, all);  // or it goes on in the background
+    EXPECT_TRUE(world().ask_until(all_free));
+    Hold taken = must_acquire(bob, "c");
+    lose_three(Operation::claim);
+    EXPECT_FALSE(take(alice, {"a", "b", "c"}, {.wait = 0s}));
+    EXPECT_TRUE(world().ask_until([&] { return held() == 1; })) << "only bob's";
+    EXPECT_TRUE(release(bob, taken));
+    EXPECT_TRUE(world().ask_until(all_free));
+  }
+}
+
+// They come one after the other, and the first one is over each time when the last one comes.
+TEST_P(Several, AMaxHoldThatIsTooShortForAllOfThemIsAnErrorAndNoEndlessWait) {
+  const Actor alice = world().client();
+  const Duration step = world().virtual_time() ? 500ms : 60ms;
+  alice.faults().delay_all(step);
+  const Result<MultiHold> never = take(alice, {"a", "b", "c"}, {.max_hold = step + step / 2});
+  EXPECT_EQ(never.code(), Errc::lost);
+  EXPECT_THAT(never.error().message, testing::HasSubstr("max_hold"));
+  EXPECT_TRUE(world().ask_until([&] { return is_free("a") && is_free("b") && is_free("c"); }));
 }
 
 TEST_P(Several, AStoreThatIsSilentDoesNotKeepTheOthersShut) {
