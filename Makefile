@@ -1,6 +1,6 @@
 # Thin over CMake's presets: what everyone types has a name here.
 
-.PHONY: help setup setup-build setup-test build build-release demo bench test test-release test-sanitized test-clusters test-all test-newest \
+.PHONY: help setup setup-build setup-test build build-release demo bench test test-release test-sanitized test-clusters test-schemes test-all test-newest \
   asan tsan asan-gcc lint format clean fuzz torture coverage
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -21,12 +21,13 @@ help:
 	@echo "make build     the library and the command line: build/pawl"
 	@echo "make demo      sets up, builds, and shows processes contend for a lock, die, and be overtaken"
 	@echo "make bench     measures the locks, each case beside what it cannot do without, and beside other libraries"
-	@echo "make test      everything but clusters"
+	@echo "make test      everything but clusters and some schemes"
 	@echo "make test-sanitized  unit, contract and simulation tests under ASan+UBSan and under TSan"
 	@echo "make test-clusters  the contract on clusters of servers"
+	@echo "make test-schemes  the contract of schemes that are not their store's default, where it takes long"
 	@echo "make asan      everything under ASan+UBSan; also: make tsan, make asan-gcc"
 	@echo "make lint      clang-format and clang-tidy, which must have nothing to say"
-	@echo "make test-all  test, test-sanitized, test-clusters, asan, tsan, asan-gcc and lint"
+	@echo "make test-all  test, test-sanitized, test-clusters, test-schemes, asan, tsan, asan-gcc and lint"
 	@echo "make fuzz      each fuzzer for SECONDS=30"
 	@echo "make torture   each store for SECONDS=120 while servers, network and workers fail; also STORE=redis/queue, SEED=7"
 	@echo "make coverage  which lines and branches the tests run, by folder"
@@ -72,11 +73,15 @@ build-release:
 
 test-release: build-release
 	$(call title,release: test)
-	@ctest --preset release -LE '^cluster$$'
+	@ctest --preset release -LE '^(cluster|scheme)$$'
 
 test-clusters: setup-test build-release
 	$(call title,clusters: test)
 	@ctest --preset release -L '^cluster$$'
+
+test-schemes: setup-test build-release
+	$(call title,schemes: test)
+	@ctest --preset release -L '^scheme$$'
 
 test-sanitized: setup
 	$(call title,ASan+UBSan and TSan: build)
@@ -96,7 +101,7 @@ asan tsan asan-gcc:
 	$(call title,$@: test)
 	@ctest --preset $@
 
-test-all: test test-sanitized test-clusters asan tsan asan-gcc lint
+test-all: test test-sanitized test-clusters test-schemes asan tsan asan-gcc lint
 
 test-newest: setup-test build-release
 	@scripts/test_newest.sh build

@@ -1,5 +1,6 @@
 # The tests: unit, contract, simulation, process, and the checks of the sources. A label for each; `cluster` is what takes
-# long because of several servers, and runs by `make test-clusters`.
+# long because of several servers, and runs by `make test-clusters`; `scheme` is the contract of schemes that are not their
+# store's default, where it takes long, and runs by `make test-schemes`.
 # A folder without sources makes no target.
 
 include(GoogleTest)
@@ -76,7 +77,7 @@ function(pawl_cases_of source result)
 endfunction()
 
 # The cases of a gtest program in so many processes: a process for each case takes longer than most cases do. A shard that fails
-# prints which of its cases did.
+# prints which of its cases did. What follows are more PROPERTIES.
 function(pawl_test_shards name target label filter count)
   math(EXPR last "${count} - 1")
   foreach(index RANGE ${last})
@@ -84,7 +85,7 @@ function(pawl_test_shards name target label filter count)
     set(test ${label}/${name}_${number}_of_${count})
     add_test(NAME ${test} COMMAND ${target} --gtest_brief=1 --gtest_filter=${filter})
     set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900 COST 100 FAIL_REGULAR_EXPRESSION "Running 0 tests"
-                                            ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${index}")
+                                            ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${index}" ${ARGN})
   endforeach()
 endfunction()
 
@@ -232,8 +233,10 @@ if(contract_sources)
   add_test(NAME contract/others COMMAND pawl_contract_tests --gtest_brief=1 --gtest_filter=${others})
   set_tests_properties(contract/others PROPERTIES LABELS contract TIMEOUT 900)
   if(PAWL_STORE_ZOOKEEPER AND NOT PAWL_SANITIZED_SMALL)
+    # A server for each shard. They begin first; most of the time they wait, so that they need no slot beside their own.
+    pawl_test_shards(zookeeper_sequential pawl_contract_tests contract */zookeeper_sequential 4 COST 1000)
+    pawl_test_shards(zookeeper_ephemeral pawl_contract_tests scheme */zookeeper_ephemeral 4 COST 1000)
     foreach(scheme sequential ephemeral)
-      pawl_test_at_once(zookeeper_${scheme} pawl_contract_tests contract */zookeeper_${scheme})
       pawl_test_at_once(zookeeper_ensemble_${scheme} pawl_contract_tests cluster */zookeeper_ensemble_${scheme})
     endforeach()
   endif()
