@@ -297,7 +297,12 @@ endif()
 if(PAWL_STORE_MYSQL)
   file(GLOB mysql_sources CONFIGURE_DEPENDS tests/mysql/*_test.cpp)
   pawl_gtest_program(pawl_mysql_tests SOURCES ${mysql_sources} tests/process/sanitizers.cpp LINK ${support})
-  pawl_test_at_once(weather pawl_mysql_tests mysql *)
+  # Each file is one test.
+  foreach(source IN LISTS mysql_sources)
+    get_filename_component(name ${source} NAME_WE)
+    pawl_cases_of(${source} cases)
+    pawl_test_at_once(${name} pawl_mysql_tests mysql ${cases})
+  endforeach()
 endif()
 
 if(PAWL_STORE_ZOOKEEPER)

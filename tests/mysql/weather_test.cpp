@@ -50,7 +50,7 @@ TEST(Mysql, ARestartNeverRepeatsAToken) {
   MysqlServer server;
   std::set<Token> seen;
   for (int life = 0; life < 3; ++life) {
-    Client client(server.url("?timeout=10s"));
+    Client client(server.url("?timeout=30s"));
     for (int i = 0; i < 5; ++i) {
       const Hold hold = client.mutex("job").acquire({.wait = 60s}).value();
       EXPECT_TRUE(seen.empty() || hold.token() > *seen.rbegin());
@@ -81,7 +81,7 @@ void start_another_epoch(MysqlClient& root) {
 
 TEST(Mysql, AGrantThatTheServerHasLostIsToldToItsHolder) {
   MysqlServer server;
-  Client client(server.url("?lease=600s&timeout=10s"));
+  Client client(server.url("?lease=600s&timeout=30s"));
   const Hold lost = client.mutex("lost").acquire().value(), kept = client.mutex("kept").acquire().value();
   MysqlClient root = server.root();
   root.query("DELETE FROM pawl_claim WHERE lock_id = 'pawl/mutex:lost'");
@@ -92,7 +92,7 @@ TEST(Mysql, AGrantThatTheServerHasLostIsToldToItsHolder) {
 
 TEST(Mysql, AReleaseThatTheServerHasLostIsDoneAgain) {
   MysqlServer server;
-  Client client(server.url("?lease=600s&timeout=10s")), other(server.url("?timeout=10s"));
+  Client client(server.url("?lease=600s&timeout=30s")), other(server.url("?timeout=30s"));
   const Hold hold = client.mutex("other").acquire().value();
   MysqlClient root = server.root();
   root.query(
@@ -104,6 +104,22 @@ TEST(Mysql, AReleaseThatTheServerHasLostIsDoneAgain) {
   start_another_epoch(root);
   EXPECT_TRUE(other.mutex("job").acquire({.wait = 60s}));
   EXPECT_TRUE(hold.valid());
+}
+
+// What the tables look like then.
+TEST(Mysql, AServersClockThatWasSetBackAnHourProlongsNoLease) {
+  MysqlServer server;
+  Client client(server.url("?timeout=30s"));
+  ASSERT_TRUE(client.mutex("other").acquire());
+  server.root().query(
+      "SET @later = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 3600000000;"
+      "UPDATE pawl_meta SET clock = @later;"
+      "INSERT INTO pawl_session VALUES (REPEAT('b', 32), 1000000, @later + 1000000, '', '', 1, '');"
+      "INSERT INTO pawl_lock VALUES ('pawl/mutex:job', 'job', 0, 0, '');"
+      "INSERT INTO pawl_claim VALUES (REPEAT('a', 32), REPEAT('b', 32), 'pawl/mutex:job', 1, 0, 0, 0, @later, NULL, 1, "
+      "1, 1, 0, "
+      "'', '', '')");
+  EXPECT_TRUE(client.mutex("job").acquire({.wait = 60s})) << "a dead client with a lease of a second had it";
 }
 
 TEST(Mysql, AKilledConnectionCostsNoHold) {
@@ -195,16 +211,48 @@ TEST(Mysql, ATransactionThatBlocksTheStoreIsWaitedFor) {
   EXPECT_TRUE(waiting.get());
 }
 
+TEST(Mysql, FiftyClientsAtOnceAreAllServed) {
+  const std::string url = shared_url("&timeout=30s");
+  std::vector<std::future<bool>> turns;
+  for (int i = 0; i < 50; ++i) {
+    turns.push_back(std::async(std::launch::async, [&url] {
+      Client client(url);
+      for (int turn = 0; turn < 4; ++turn) {
+        Result<Hold> hold = client.mutex("job").acquire({.wait = 240s});
+        if (!hold || !hold->release()) return false;
+      }
+      return true;
+    }));
+  }
+  for (auto& turn : turns) EXPECT_TRUE(turn.get());
+}
+
+TEST(Mysql, AServerWithoutAFreeConnectionIsTriedAgain) {
+  MysqlServer server({"--max-connections=10"});  // that is the least; one more is for root
+  std::vector<MysqlClient> others;
+  others.reserve(10);
+  for (int i = 0; i < 10; ++i) others.emplace_back(server.port(), "pawl", "secret");
+  const Error error = error_of(server.url("?timeout=5s"));
+  EXPECT_EQ(error.code, Errc::store_unavailable);
+  EXPECT_THAT(error.message, HasSubstr("Too many connections"));
+  auto opening = std::async(std::launch::async, [&] { return Client::open(server.url("?timeout=60s")); });
+  EXPECT_EQ(opening.wait_for(100ms), std::future_status::timeout);
+  others.clear();
+  Result<Client> client = opening.get();
+  ASSERT_TRUE(client);
+  EXPECT_TRUE(client->mutex("job").acquire({.wait = 60s}));
+}
+
 TEST(Mysql, AReadOnlyServerIsRefused) {
   MysqlServer server({"--read-only=1"});
-  const Error error = error_of(server.url("?timeout=2s"));
+  const Error error = error_of(server.url("?timeout=5s"));
   EXPECT_EQ(error.code, Errc::store_unavailable);
   EXPECT_THAT(error.message, HasSubstr("read-only"));
 }
 
 TEST(Mysql, AHolderOnAServerThatBecomesReadOnlyIsLost) {
   MysqlServer server;
-  Client client(server.url("?lease=3s&timeout=1s"));
+  Client client(server.url("?lease=5s&timeout=10s"));
   const Hold hold = client.mutex("job").acquire({.wait = 60s}).value();
   server.root().query("SET GLOBAL read_only = 1");
   EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
@@ -212,7 +260,7 @@ TEST(Mysql, AHolderOnAServerThatBecomesReadOnlyIsLost) {
 
 TEST(Mysql, StatementBasedReplicationIsNamed) {
   MysqlServer server({"--log-bin=binlog", "--binlog-format=STATEMENT"});
-  const Error error = error_of(server.url("?timeout=2s"));
+  const Error error = error_of(server.url("?timeout=30s"));
   EXPECT_EQ(error.code, Errc::unsupported);
   EXPECT_THAT(error.message, HasSubstr("binlog_format"));
 }
@@ -235,7 +283,7 @@ TEST(Mysql, AnUnknownDatabaseIsToldWithTheWayToMakeIt) {
 TEST(Mysql, AnAccountThatMayNotMakeTheTablesIsToldWhichStatementMakesThem) {
   MysqlServer server;
   server.root().query("CREATE USER app IDENTIFIED BY 'pw'; GRANT EXECUTE ON pawl.* TO app");
-  const Error error = error_of("mysql://app:pw@127.0.0.1:" + std::to_string(server.port()) + "/pawl?timeout=10s");
+  const Error error = error_of("mysql://app:pw@127.0.0.1:" + std::to_string(server.port()) + "/pawl?timeout=30s");
   EXPECT_EQ(error.code, Errc::permission_denied);
   EXPECT_THAT(error.message, HasSubstr("CREATE TABLE"));
 }
@@ -246,7 +294,7 @@ TEST(Mysql, TheRightsThatTheDocumentsNameAreEnough) {
   root.query(
       "CREATE USER maker IDENTIFIED BY 'pw'; CREATE USER app IDENTIFIED BY 'pw';"
       "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE ROUTINE, EXECUTE ON pawl.* TO maker");
-  const std::string at = "@127.0.0.1:" + std::to_string(server.port()) + "/pawl?lease=180s&wake=poll&timeout=10s";
+  const std::string at = "@127.0.0.1:" + std::to_string(server.port()) + "/pawl?lease=180s&wake=poll&timeout=30s";
   ASSERT_TRUE(Client("mysql://maker:pw" + at).mutex("job").acquire());
   root.query("GRANT EXECUTE ON pawl.* TO app; GRANT SELECT ON pawl.pawl_mail TO app");
   Client alice("mysql://app:pw" + at), bob("mysql://app:pw" + at);
@@ -261,7 +309,7 @@ TEST(Mysql, AnotherLayoutIsRefused) {
   MysqlServer server;
   { ASSERT_TRUE(Client(server.url()).mutex("job").acquire()); }
   server.root().query("UPDATE pawl_meta SET layout = 2");
-  const Error error = error_of(server.url("?timeout=10s"));
+  const Error error = error_of(server.url("?timeout=30s"));
   EXPECT_EQ(error.code, Errc::unsupported);
   EXPECT_THAT(error.message, HasSubstr("layout 2"));
 }

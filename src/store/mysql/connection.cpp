@@ -178,7 +178,11 @@ Error error_of(const Answer& refusal) {
     case ER_PROCACCESS_DENIED_ERROR:
     case ER_ACCESS_DENIED_NO_PASSWORD_ERROR: return {Errc::permission_denied, why};
     case ER_BAD_DB_ERROR: return {Errc::invalid_argument, why + "; CREATE DATABASE makes it"};
-    case CR_SSL_CONNECTION_ERROR: return {Errc::store_unavailable, "TLS: " + why};
+    case CR_SSL_CONNECTION_ERROR: {
+      // The same number also for a server that breaks off. Only what was verified and refused will be so again.
+      const bool refused = why.find("certificate") != std::string::npos;
+      return {refused ? Errc::permission_denied : Errc::store_unavailable, "TLS: " + why};
+    }
     default: return {Errc::store_unavailable, why + " (error " + std::to_string(refusal.refused) + ")"};
   }
 }
