@@ -22,6 +22,7 @@ namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using store::etcd::Cluster;
 using store::etcd::Heard;
 using test::Ear;
@@ -468,6 +469,21 @@ TEST(EtcdTls, AWrongNameIsRefused) {
   EtcdServer server(certificates.server());
   Client client(server.url(certificates.both()));
   EXPECT_EQ(client.connect().code(), Errc::permission_denied);
+}
+
+// gRPC needs HTTP/2, and TLS is where both sides agree on it (ALPN).
+TEST(EtcdTls, AServerThatDoesNotOfferHttp2IsUnsupported) {
+  const Certificates certificates("IP:127.0.0.1");
+  const test::TemporaryFolder folder;
+  const test::Port port;
+  test::ServerProcess server;
+  server.start({"openssl", "s_server", "-accept", std::to_string(port.number()), "-cert", certificates / "server.crt",
+                "-key", certificates / "server.key", "-www"},
+               folder.path(), [&] { return test::answers(port.number(), "\x16\x03\x01"s + "\0\x05hello"s); });
+  Client client("etcd+tls://127.0.0.1:" + std::to_string(port.number()) + certificates.ca());
+  const Result<void> refused = client.connect();
+  EXPECT_EQ(refused.code(), Errc::unsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("h2"));
 }
 
 TEST(EtcdTls, AServerInPlainTextIsRefused) {

@@ -166,7 +166,11 @@ void Grpc::Impl::take_header(Call& call, std::string_view name, std::string_view
 
 Status Grpc::Impl::status_at_end(Call& call, std::uint32_t error_code) {
   if (call.told) return std::move(call.status);
-  if (error_code != NGHTTP2_NO_ERROR) return status_of_reset(error_code);
+  if (error_code != NGHTTP2_NO_ERROR) {
+    Status status = status_of_reset(error_code);
+    if (call.http_status != 0) status.unprocessed = false;  // the server has answered already, whatever it says now
+    return status;
+  }
   if (call.http_status != 0 && (call.http_status != 200 || !call.is_grpc)) {
     return {code_of_http(call.http_status), "not an answer of gRPC: HTTP " + std::to_string(call.http_status)};
   }

@@ -312,6 +312,15 @@ TEST_F(EtcdGrpcTest, ARefusedStreamWasNotBegun) {
   EXPECT_TRUE(end().unprocessed);
 }
 
+TEST_F(EtcdGrpcTest, WhatWasAnsweredWasBegunWhateverTheServerSaysThen) {
+  const Grpc::CallId id = call("question");
+  server_.headers(id, {{":status", "200"}, {"content-type", "application/grpc"}});
+  exchange();
+  server_.reset(id, NGHTTP2_REFUSED_STREAM);
+  exchange();
+  EXPECT_FALSE(end().unprocessed);
+}
+
 TEST_F(EtcdGrpcTest, ACancelledCallIsForgotten) {
   const Grpc::CallId id = call("question");
   client_.cancel(id);

@@ -386,5 +386,15 @@ TEST_F(TlsStreamTest, AServerWithoutTlsIsNotTrusted) {
   on_executor([&] { EXPECT_EQ(stream_->write_now("hello"), 0u); });
 }
 
+TEST_F(TlsStreamTest, AProtocolIsOfferedByItsName) {
+  Address with = address();
+  with.tls = TlsContext::make({}, "h2").value();
+  auto begun = begin(stream_->connect(with, in(30s)));
+  const Socket peer = listener_.accept();
+  EXPECT_THAT(peer.read(), HasSubstr(std::string("\0\x03\x02h2", 5))) << "a list of three bytes, with one name of two";
+  on_executor([&] { stream_->close(); });
+  EXPECT_FALSE(take(begun));
+}
+
 }  // namespace
 }  // namespace pawl::store::net
