@@ -30,8 +30,8 @@ std::string Layout::key(const LockKey& lock, Mode mode, std::int64_t lease, Clai
   return fmt::format("{}{}{}.{}", folder(lock), mark, lease_text(lease), to_string(claim));
 }
 
-std::string Layout::candidates(const LockKey& lock) const {
-  return prefix_ + "candidates/" + base::fit_name(folder(lock), longest_name) + "/";
+std::string Layout::candidates_of(const std::string& folder) const {
+  return prefix_ + "candidates/" + base::fit_name(folder, longest_name) + "/";
 }
 
 std::string Layout::reigns(const LockKey& lock) const {

@@ -54,7 +54,8 @@ class Layout {
   std::string key(const LockKey& lock, Mode mode, std::int64_t lease, ClaimId claim) const;
   /// Of a claim to an election.
   std::string candidate(const LockKey& lock, ClaimId claim) const { return candidates(lock) + to_string(claim); }
-  std::string candidates(const LockKey& lock) const;
+  std::string candidates(const LockKey& lock) const { return candidates_of(folder(lock)); }
+  std::string candidates_of(const std::string& folder) const;
   std::string reigns(const LockKey& lock) const;
   /// Nothing: others may come last who do not write it.
   std::optional<std::string> tail(const LockKey& lock) const;

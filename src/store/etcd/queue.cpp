@@ -114,7 +114,6 @@ Record Queue::record_of(const Claimant& claimant, Record::Stage stage) const {
   record.mode = claim.mode;
   record.permits = claim.permits;
   record.slots = claimant.grant.slots;
-  record.value = claim.value;
   record.lease = std::chrono::seconds(claimant.session->seconds);
   record.since = server_->runtime().unix_milliseconds();
   record.lock_delay = claim.lock_delay;
@@ -259,7 +258,7 @@ awaitable<Queue::Step> Queue::occupied(SharedClaimant claimant, pb::TxnResponse 
   Waiting waiting{at_the_latest};
   const pb::KeyValue* first = found_one(response, 0);
   if (first == nullptr) co_return std::optional<Waiting>(std::move(waiting));
-  Result<Look> look = co_await look_at(claimant->claim.key, first->key(), deadline);
+  Result<Look> look = co_await look_at(claimant->claim.key, first->key(), claimant->key, deadline);
   if (!look) co_return look.error();
   if (!look->seen) co_return std::optional<Waiting>();
   // One that was downgraded lets a reader in, who must stand in the line for that.
@@ -389,7 +388,7 @@ awaitable<Result<Standing>> Queue::look(Claim claim, Deadline deadline) {
   Standing standing;
   const SharedClaimant claimant = claimants_->find(claim.id);
   if (!claimant) co_return standing;
-  Result<Look> look = co_await look_at(claimant->claim.key, claimant->key, deadline);
+  Result<Look> look = co_await look_at(claimant->claim.key, claimant->key, claimant->key, deadline);
   if (!look) co_return look.error();
   session->news.asked(claim.id);
   if (!look->seen || look->seen->failed()) co_return standing;

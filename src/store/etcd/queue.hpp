@@ -73,9 +73,10 @@ class Queue final : public Scheme {
   awaitable<Step> watch_last(SharedClaimant claimant, Deadline deadline);
   struct Look {
     std::optional<Seen> seen = {};
+    std::int64_t own = 0;  ///< the revision that made the key of the one who looks; 0: it is gone
     std::int64_t revision = 0;
   };
-  awaitable<Result<Look>> look_at(LockKey lock, std::string key, Deadline deadline);
+  awaitable<Result<Look>> look_at(LockKey lock, std::string key, std::string own, Deadline deadline);
   awaitable<Result<SeenLine>> tell_failed(SeenLine line, Deadline deadline);
   Duration shut_for(const Seen& failed);
   Duration shut_for(const Seen& failed) const;
@@ -96,6 +97,7 @@ class Queue final : public Scheme {
   // queue_views.cpp
   awaitable<Result<pb::RequestOp>> history_entry(SharedClaimant claimant, Token token, Deadline deadline);
   awaitable<Result<SeenLine>> see_line(LockKey key, Deadline deadline);
+  awaitable<Result<LockName>> name_of(KeyPath path, pb::KeyValue kv, Deadline deadline);
   SeenLine line_of(const LockKey& key, const pb::TxnResponse& response, int keys, int candidates) const;
   LockView view_of(const LockKey& key, const SeenLine& line) const;
   ClaimView view_of(const Seen& seen, bool holds) const;

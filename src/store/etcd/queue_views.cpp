@@ -105,13 +105,33 @@ awaitable<Result<LockView>> Queue::inspect(LockKey key, Deadline deadline) {
   co_return view_of(key, *line);
 }
 
+/// Where the key does not tell it, the record does.
+awaitable<Result<LockName>> Queue::name_of(KeyPath path, pb::KeyValue kv, Deadline deadline) {
+  Result<std::string> bytes = base::decode_name(path.encoded_name);
+  if (bytes) co_return LockName::make(*bytes);
+  std::string text = kv.value();
+  const std::optional<KeyOwner> owner = owner_of_key(path.rest);
+  if (path.kind == Kind::election && owner) {
+    const std::string folder = kv.key().substr(0, kv.key().size() - path.rest.size());
+    pb::TxnRequest question;
+    on_success(question, getting(layout().candidates_of(folder) + to_string(owner->claim)));
+    Result<pb::TxnResponse> answer = co_await server_->read(std::move(question), deadline);
+    if (!answer) co_return answer.error();
+    const pb::KeyValue* there = found_one(*answer, 0);
+    text = there == nullptr ? "" : there->value();
+  }
+  const std::optional<Record> record = Record::parse(text);
+  co_return LockName::make(record ? record->name : "");
+}
+
 awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadline deadline) {
   if (server_->config().raw_names) {
     co_return Error{Errc::unsupported, "with names=raw it is not known which keys are locks"};
   }
   Result<void> ready = co_await server_->ready(deadline);
   if (!ready) co_return ready.error();
-  std::map<std::pair<Kind, std::string>, LockKey> locks;
+  std::map<std::string, LockKey> by_folder;
+  std::map<std::pair<Kind, std::string>, SeenLine> lines;
   KeyRange rest = all_in(layout().folders());
   for (bool more = true; more;) {
     pb::RangeRequest request;
@@ -123,23 +143,33 @@ awaitable<Result<std::vector<LockView>>> Queue::list(std::string prefix, Deadlin
     for (const pb::KeyValue& kv : answer->kvs()) {
       const std::optional<KeyPath> path = path_of_key(std::string_view(kv.key()).substr(layout().folders().size()));
       if (!path) continue;
-      Result<std::string> bytes = base::decode_name(path->encoded_name);
-      if (!bytes) {
-        const std::optional<Record> record = Record::parse(kv.value());
-        bytes = record ? record->name : std::string();
+      const std::string folder = kv.key().substr(0, kv.key().size() - path->rest.size());
+      if (!by_folder.contains(folder)) {
+        Result<LockName> name = co_await name_of(*path, kv, deadline);
+        if (!name) continue;
+        by_folder.insert({folder, LockKey{path->kind, *name}});
       }
-      const Result<LockName> name = LockName::make(*bytes);
-      if (name && name->bytes().starts_with(prefix)) locks.insert({{path->kind, name->bytes()}, {path->kind, *name}});
+      const LockKey& key = by_folder.at(folder);
+      if (!key.name.bytes().starts_with(prefix)) continue;
+      lines[{key.kind, key.name.bytes()}].push_back(see(kv, folder, key.kind));
     }
     more = answer->more() && answer->kvs_size() > 0;
     if (more) rest.begin = answer->kvs(answer->kvs_size() - 1).key() + '\0';
   }
   std::vector<LockView> views;
-  for (const auto& [order, key] : locks) {
-    Result<LockView> view = co_await inspect(key, deadline);
-    if (!view) co_return view.error();
-    const bool used = !view->holders.empty() || !view->waiters.empty() || view->shut_for > Duration::zero();
-    if (used) views.push_back(std::move(*view));
+  for (auto& [order, line] : lines) {
+    const LockKey key{order.first, *LockName::make(order.second)};
+    std::sort(line.begin(), line.end(), [](const Seen& one, const Seen& other) { return one.created < other.created; });
+    Result<SeenLine> told = std::move(line);
+    if (key.kind == Kind::election) {
+      told = co_await see_line(key, deadline);  // with what is known of the candidates
+    } else {
+      told = co_await tell_failed(std::move(*told), deadline);
+    }
+    if (!told) co_return told.error();
+    LockView view = view_of(key, *told);
+    const bool used = !view.holders.empty() || !view.waiters.empty() || view.shut_for > Duration::zero();
+    if (used) views.push_back(std::move(view));
   }
   co_return views;
 }

@@ -46,13 +46,14 @@ awaitable<Queue::Step> Queue::list_line(SharedClaimant claimant, Deadline deadli
   co_return std::optional<Waiting>();
 }
 
-awaitable<Result<Queue::Look>> Queue::look_at(LockKey lock, std::string key, Deadline deadline) {
+awaitable<Result<Queue::Look>> Queue::look_at(LockKey lock, std::string key, std::string own, Deadline deadline) {
   const std::string folder = layout().folder(lock);
   const bool in_folder = key.starts_with(folder);
   const std::optional<KeyOwner> owner =
       in_folder ? owner_of_key(std::string_view(key).substr(folder.size())) : std::nullopt;
   pb::TxnRequest question;
   on_success(question, getting(key));
+  on_success(question, getting(own));
   if (owner) on_success(question, getting(layout().session(owner->lease)));
   const bool candidate = owner && lock.kind == Kind::election;
   if (candidate) on_success(question, getting(layout().candidate(lock, owner->claim)));
@@ -60,12 +61,14 @@ awaitable<Result<Queue::Look>> Queue::look_at(LockKey lock, std::string key, Dea
   if (!answer) co_return answer.error();
   Look look;
   look.revision = answer->header().revision();
+  const pb::KeyValue* its_own = found_one(*answer, 1);
+  if (its_own != nullptr) look.own = its_own->create_revision();
   const pb::KeyValue* kv = found_one(*answer, 0);
   if (kv == nullptr) co_return look;
   look.seen = see(*kv, folder, lock.kind);
-  const pb::KeyValue* record = candidate ? found_one(*answer, 2) : nullptr;
+  const pb::KeyValue* record = candidate ? found_one(*answer, 3) : nullptr;
   if (record != nullptr) look.seen->record = Record::parse(record->value());
-  const bool alone = look.seen->outlasts_session() && found_one(*answer, 1) == nullptr;
+  const bool alone = look.seen->outlasts_session() && found_one(*answer, 2) == nullptr;
   if (alone) look.seen->record->stage = Record::Stage::failed;
   co_return look;
 }
@@ -76,8 +79,9 @@ awaitable<Queue::Step> Queue::watch_last(SharedClaimant claimant, Deadline deadl
   claimants_->listen(claimant, last);
   std::vector<std::string> heard{last};
   for (int i = 0; i < attempts && claimant->line.next() == Line::Step::watch; ++i) {
-    Result<Look> look = co_await look_at(claimant->claim.key, last, deadline);
+    Result<Look> look = co_await look_at(claimant->claim.key, last, claimant->key, deadline);
     if (!look) co_return look.error();
+    if (look->own != claimant->created) co_return co_await list_line(claimant, deadline);  // which tells why
     const auto watch = claimant->watches.find(heard.back());
     if (watch == claimant->watches.end()) co_return std::optional<Waiting>();  // heard of it meanwhile
     Result<std::int64_t> from = co_await server_->cluster().watched_from(watch->second, deadline);

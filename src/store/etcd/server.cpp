@@ -296,8 +296,8 @@ awaitable<Result<Renewal>> Server::renew(SessionId id, Deadline deadline) {
     terms->insert(answer->header().raft_term());
     if (terms->size() > 1) continue;
     const pb::KeyValue* mail = found_one(*answer, 1);
-    if (mail != nullptr && mail->mod_revision() > session->heard) {
-      session->heard = mail->mod_revision();
+    if (mail != nullptr && mail->mod_revision() > std::max(session->heard, session->missed)) {
+      session->missed = mail->mod_revision();
       may_have_missed(*session);
     }
     co_return session->news.renewal();

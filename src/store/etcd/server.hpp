@@ -27,6 +27,7 @@ struct Session {
   std::string key = {};
   std::int64_t created = 0;  ///< the revision that made its key
   std::int64_t heard = 0;    ///< the revision of the last letter
+  std::int64_t missed = 0;   ///< the revision of one that a renewal has found before it was heard of
   Cluster::WatchId mailbox = 0;
   News news = {};
 
