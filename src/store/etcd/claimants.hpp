@@ -25,7 +25,6 @@ struct Claimant {
   const std::string key;
   Line line = {};
   std::int64_t created = 0;  ///< the revision that made the key; 0: not known
-  bool came_second = false;  ///< another one was there when it came
   Granted grant = {};        ///< while the line says keep
   /// Whose changes it hears of: its predecessor's key, and what else decides how long that one is in the way.
   std::map<std::string, Cluster::WatchId> watches = {};

@@ -161,8 +161,8 @@ awaitable<Result<void>> Queue::understand(SharedClaimant claimant, pb::TxnRespon
   const std::optional<Record> record = Record::parse(own->value());
   const bool election = claimant->claim.key.kind == Kind::election;
   const bool holds = !election && record && record->stage == Record::Stage::held;
-  claimant->came_second = true;
   claimant->line.created({}, false);
+  claimant->line.was_not_alone();
   if (!holds || record->epoch != server_->known_epoch()) co_return epoch;
   claimant->grant.slots = record->slots;
   claimant->grant.token = Token(record->epoch, static_cast<std::uint64_t>(claimant->created));
@@ -242,7 +242,6 @@ awaitable<Queue::Step> Queue::join(SharedClaimant claimant, Deadline deadline) {
 }
 
 void Queue::joined(Claimant& claimant, const pb::TxnResponse& response, bool free) const {
-  claimant.came_second = !free;
   Line::Keys before;
   if (!free) {
     const pb::TxnResponse& last = response.responses(0).response_txn();
@@ -250,6 +249,7 @@ void Queue::joined(Claimant& claimant, const pb::TxnResponse& response, bool fre
     if (there != nullptr) before.push_back(last.succeeded() ? there->key() : there->value());
   }
   claimant.line.created(std::move(before), free);
+  if (!free) claimant.line.was_not_alone();
   if (free && claimant.claim.key.kind != Kind::election) claimant.line.taken();
 }
 
@@ -339,7 +339,7 @@ awaitable<Result<Withdrawn>> Queue::erase(Claim claim, SharedClaimant claimant, 
   on_success(request, erasing(key));
   if (claim.key.kind == Kind::election) on_success(request, erasing(layout().candidate(claim.key, claim.id)));
   const std::optional<std::string> tail = layout().tail(claim.key);
-  if (tail && claimant && claimant->came_second) {
+  if (tail && claimant && claimant->line.waited()) {
     pb::TxnRequest last;
     require_value(last, *tail, key);
     on_success(last, erasing(*tail));

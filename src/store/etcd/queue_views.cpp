@@ -202,7 +202,7 @@ awaitable<Result<pb::RequestOp>> Queue::history_entry(SharedClaimant claimant, T
   reign.leader.owner = claimant->session->owner;
   reign.leader.owner.label = claimant->claim.label;
   reign.since = server_->runtime().unix_milliseconds();
-  reign.after_nobody = !claimant->came_second;
+  reign.after_nobody = !claimant->line.waited();
   const bool known = !notes.reigns.empty() && notes.reigns.back().leader.token.counter() == token.counter();
   if (known) notes.reigns.pop_back();
   notes.reigns.push_back(std::move(reign));
