@@ -124,7 +124,7 @@ std::unique_ptr<World> etcd_queue() {
   static std::atomic<int> worlds = 0;
   const std::string prefix = "contract-" + std::to_string(++worlds) + "/";
   test::EtcdServer& server = test::EtcdServer::shared();
-  RealPlace place{server.url("?prefix=" + prefix), "queue", 2s, 600ms};
+  RealPlace place{server.url("?prefix=" + prefix), "queue", 3s, 1s};
   place.restart = [&server] {
     server.kill();
     server.start();
