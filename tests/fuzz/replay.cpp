@@ -72,6 +72,13 @@ bool every_corpus_has_a_target(const fs::path& corpus) {
 
 }  // namespace
 
+// TSan has operators of its own, and does not link with others.
+#if defined(__has_feature)
+#define PAWL_FUZZ_UNDER_TSAN __has_feature(thread_sanitizer)
+#else
+#define PAWL_FUZZ_UNDER_TSAN 0
+#endif
+#if !PAWL_FUZZ_UNDER_TSAN
 // NOLINTBEGIN(misc-new-delete-overloads)
 void* operator new(std::size_t size) {
   if (size > largest_allocation) {
@@ -84,6 +91,7 @@ void* operator new(std::size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 // NOLINTEND(misc-new-delete-overloads)
+#endif
 
 int main(int argc, char** argv) {
   if (argc != 2) {
