@@ -1,4 +1,4 @@
-# The programs that bench/redis_bench.py and bench/zookeeper_bench.py measure: pawl, and what it cannot do without. In
+# The programs that bench/redis_bench.py, bench/zookeeper_bench.py and bench/etcd_bench.py measure: pawl, and its floors. In
 # build/bench/.
 
 add_custom_target(pawl_bench)
@@ -13,7 +13,7 @@ function(pawl_bench_program target name)
   add_dependencies(pawl_bench ${target})
 endfunction()
 
-if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER)
+if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_ETCD)
   pawl_bench_program(pawl_bench_worker worker pawl)
 endif()
 if(PAWL_STORE_REDIS)
@@ -21,4 +21,16 @@ if(PAWL_STORE_REDIS)
 endif()
 if(PAWL_STORE_ZOOKEEPER)
   pawl_bench_program(pawl_zookeeper_floor zookeeper_floor ZooKeeper::ZooKeeper)
+endif()
+if(PAWL_STORE_ETCD)
+  # It speaks through the library's own channel, so that it is compiled as the library is.
+  add_executable(pawl_etcd_floor bench/etcd_floor.cpp bench/participant.cpp)
+  pawl_compile(pawl_etcd_floor)
+  target_include_directories(pawl_etcd_floor PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(pawl_etcd_floor SYSTEM PRIVATE ${PROJECT_BINARY_DIR}/proto)
+  target_link_libraries(pawl_etcd_floor PRIVATE pawl ProtobufLite::ProtobufLite)
+  set_target_properties(pawl_etcd_floor PROPERTIES OUTPUT_NAME etcd_floor UNITY_BUILD OFF
+                                                   RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  add_dependencies(pawl_etcd_floor pawl_etcd_proto)
+  add_dependencies(pawl_bench pawl_etcd_floor)
 endif()

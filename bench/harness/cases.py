@@ -8,7 +8,6 @@ from harness.figures import Turns, plain_row, row
 
 PROCESSES = 8  # over which waiters are spread
 THREADS = 8
-FEW = 10  # waiters, beside whom many are seen
 
 
 def play_pairs(bench, participants, turn):
@@ -92,7 +91,7 @@ def beside(bench, cost, floor, goal=None):
 
 def measure_waiters(bench):
     turns = bench.subject.turns["waiters"]
-    few, many = FEW, max(turns)
+    few, many = min(turns), max(turns)  # waiters
     cast = bench.cast
     pair = cast.floor.get(bench.subject.pair_floor)
     participants = [cast.queue, cast.queue_floor] + ([pair] if pair else []) + bench.more_floors() + cast.peers

@@ -94,6 +94,31 @@ admin.enableServer=false
         return (found.group(1).decode() if found else "?") + ("" if self.fsync else ", without fsync")
 
 
+class EtcdServer(Server):
+    """One member; the environment variable PAWL_ETCD names another program. As in production it waits for the disk, unless
+    it is told not to."""
+
+    warm_up = 0
+
+    def __init__(self, children, folder, arguments):
+        self.port = free_port()
+        self.url = f"etcd://127.0.0.1:{self.port}"
+        self.fsync = not arguments.no_fsync
+        self.program = os.environ.get("PAWL_ETCD", "etcd")
+        client, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{free_port()}"
+        words = ["--data-dir", f"{folder}/data", "--listen-client-urls", client, "--advertise-client-urls", client]
+        words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+        words += ["--logger", "zap", "--log-level", "error"] + ([] if self.fsync else ["--unsafe-no-fsync"])
+        super().__init__(children, folder, self.program, words)
+
+    def answers(self):
+        return b'"health":"true"' in self.say(b"GET /health HTTP/1.0\r\n\r\n")
+
+    def version(self):
+        words = subprocess.run([self.program, "--version"], capture_output=True, text=True).stdout
+        return re.search(r"etcd Version: (\S+)", words).group(1) + ("" if self.fsync else ", without fsync")
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -49,6 +49,7 @@ var openers = map[string]func(url string) (func(name string) lock, error){
 	"redsync":      openRedsync,
 	"redislock":    openRedislock,
 	"go-zookeeper": openZooKeeper,
+	"go-etcd":      openEtcd,
 }
 
 func open(url, scheme string) error {
