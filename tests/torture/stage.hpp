@@ -39,6 +39,15 @@ std::unique_ptr<Stage> redis_stage();
 std::unique_ptr<Stage> forgetful_redis_stage();
 std::unique_ptr<Stage> zookeeper_stage();
 std::unique_ptr<Stage> zookeeper_ensemble_stage();
+std::unique_ptr<Stage> etcd_stage();
+std::unique_ptr<Stage> etcd_cluster_stage();
+
+/// "127.0.0.1:2181,127.0.0.1:2182"
+inline std::string hosts_at(const std::vector<std::uint16_t>& ports) {
+  std::string hosts;
+  for (const std::uint16_t port : ports) hosts += (hosts.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+  return hosts;
+}
 
 /// The faults of one server that has stop(), go_on(), kill(), end() and start(). One at a time.
 template <class Server>

@@ -8,12 +8,6 @@ namespace {
 using test::ZooKeeperEnsemble;
 using test::ZooKeeperServer;
 
-std::string url_of(const std::vector<std::uint16_t>& ports) {
-  std::string hosts;
-  for (const std::uint16_t port : ports) hosts += (hosts.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
-  return "zookeeper://" + hosts;
-}
-
 /// Nodes that end with a session, and watches: the folders of locks are containers, which servers remove in time.
 std::vector<std::string> left_at(const ZooKeeperServer& server) {
   const std::string words = server.four_letter("mntr");
@@ -29,7 +23,7 @@ std::vector<std::string> left_at(const ZooKeeperServer& server) {
 class ZooKeeperStage final : public Stage {
  public:
   std::vector<std::uint16_t> ports() const override { return {server_.port()}; }
-  std::string url(const std::vector<std::uint16_t>& ports) const override { return url_of(ports); }
+  std::string url(const std::vector<std::uint16_t>& ports) const override { return "zookeeper://" + hosts_at(ports); }
   std::vector<Fault> faults() override { return server_faults(server_); }
   std::vector<std::string> leftovers() override { return left_at(server_); }
 
@@ -43,7 +37,7 @@ class EnsembleStage final : public Stage {
   std::vector<std::uint16_t> ports() const override {
     return {servers_[0].port(), servers_[1].port(), servers_[2].port()};
   }
-  std::string url(const std::vector<std::uint16_t>& ports) const override { return url_of(ports); }
+  std::string url(const std::vector<std::uint16_t>& ports) const override { return "zookeeper://" + hosts_at(ports); }
 
   std::vector<Fault> faults() override {
     return {one_fails("server stopped", &ZooKeeperEnsemble::stop, &ZooKeeperEnsemble::go_on),

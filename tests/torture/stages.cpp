@@ -20,6 +20,10 @@ const std::vector<StageEntry>& stages() {
       {"zookeeper-ensemble/sequential", "sequential", zookeeper_ensemble_stage},
       {"zookeeper-ensemble/ephemeral", "ephemeral", zookeeper_ensemble_stage},
 #endif
+#ifdef PAWL_WITH_ETCD
+      {"etcd/queue", "queue", etcd_stage},
+      {"etcd-cluster/queue", "queue", etcd_cluster_stage},
+#endif
   };
   return all;
 }
