@@ -120,16 +120,26 @@ std::unique_ptr<World> zookeeper_ensemble_ephemeral() { return three_zookeepers(
 #endif
 
 #ifdef PAWL_STORE_ETCD
-std::unique_ptr<World> etcd_queue() {
+/// `looker`: the member that the census asks.
+RealPlace etcd(const std::string& url, const test::EtcdServer& looker) {
   static std::atomic<int> worlds = 0;
   const std::string prefix = "contract-" + std::to_string(++worlds) + "/";
+  RealPlace place{url + "?prefix=" + prefix, "queue", 3s, 1s};
+  place.census = test::etcd_census(looker, prefix);
+  return place;
+}
+std::unique_ptr<World> etcd_queue() {
   test::EtcdServer& server = test::EtcdServer::shared();
-  RealPlace place{server.url("?prefix=" + prefix), "queue", 3s, 1s};
+  RealPlace place = etcd(server.url(), server);
   place.restart = [&server] {
     server.kill();
     server.start();
   };
   return std::make_unique<RealWorld>(std::move(place));
+}
+std::unique_ptr<World> etcd_cluster_queue() {
+  const test::EtcdCluster& cluster = test::EtcdCluster::shared();
+  return std::make_unique<RealWorld>(etcd(cluster.url(), cluster[0]));
 }
 #endif
 
@@ -160,6 +170,7 @@ const std::vector<Line>& all_schemes() {
 #endif
 #ifdef PAWL_STORE_ETCD
       {"etcd_queue", etcd_queue, true},
+      {"etcd_cluster_queue", etcd_cluster_queue, true},
 #endif
   };
   return table;

@@ -26,6 +26,11 @@
 #include <memory>
 #endif
 
+#ifdef PAWL_STORE_ETCD
+#include "base/lock_name.hpp"
+#include "tests/support/etcd_server.hpp"
+#endif
+
 #ifdef PAWL_STORE_ZOOKEEPER
 #include "base/real_runtime.hpp"
 #include "store/zookeeper/connection.hpp"
@@ -266,6 +271,40 @@ Census zookeeper_census(std::string servers, std::string path) {
     Looker looker(servers);
     std::set<std::string> found;
     walk(looker, path, found);
+    return found;
+  };
+}
+
+#endif
+
+#ifdef PAWL_STORE_ETCD
+
+namespace {
+
+constexpr std::int64_t minute = 61;  // seconds
+
+/// A lock in lock-delay, or the history of an election: it ends with a lease that no session renews.
+bool ends_soon(const EtcdServer& server, std::int64_t lease, const std::set<std::int64_t>& of_sessions) {
+  return lease != 0 && !of_sessions.contains(lease) && server.seconds_left(lease).value_or(0) <= minute;
+}
+
+}  // namespace
+
+Census etcd_census(const EtcdServer& server, std::string prefix) {
+  return [&server, prefix = std::move(prefix)] {
+    const std::vector<EtcdRecord> records = server.records(prefix);
+    std::set<std::int64_t> of_sessions;
+    for (const EtcdRecord& record : records) {
+      if (record.key.starts_with(prefix + "sessions/")) of_sessions.insert(record.lease);
+    }
+    std::set<std::string> found;
+    for (const EtcdRecord& record : records) {
+      const std::string key = record.key.substr(prefix.size());
+      if (key != "epoch" && !ends_soon(server, record.lease, of_sessions)) found.insert("key " + base::printable(key));
+    }
+    for (const std::int64_t lease : server.leases()) {
+      if (!ends_soon(server, lease, of_sessions)) found.insert("lease " + std::to_string(lease));
+    }
     return found;
   };
 }

@@ -8,6 +8,8 @@
 /// What a store's server still has, seen past pawl: so a test can tell what it leaves behind.
 namespace pawl::test {
 
+class EtcdServer;
+
 /// Every record, named so that a reader of a failed test knows where to look. Left out is what the store declares:
 /// - what it keeps for good: the epoch, counters, and the folders of ZooKeeper that are the same for all locks;
 /// - what ends by itself within the minute: locks in lock-delay, the history of an election.
@@ -22,5 +24,7 @@ Census mysql_census(std::uint16_t port);
 Census file_census(std::string folder);
 /// Below `path`, which no other test uses. `servers`: "127.0.0.1:2181,127.0.0.1:2182".
 Census zookeeper_census(std::string servers, std::string path);
+/// The keys that begin so, and the leases. `server` outlives it.
+Census etcd_census(const EtcdServer& server, std::string prefix);
 
 }  // namespace pawl::test
