@@ -167,6 +167,9 @@ endif()
 if(NOT PAWL_STORE_ZOOKEEPER)
   list(FILTER process_sources EXCLUDE REGEX "/tests/process/cli_zookeeper")
 endif()
+if(NOT PAWL_STORE_ETCD)
+  list(FILTER process_sources EXCLUDE REGEX "/tests/process/cli_etcd")
+endif()
 
 if(PAWL_STORE_MYSQL)
   set_source_files_properties(tests/contract/schemes.cpp tests/support/census.cpp tests/support/mysql_server.cpp
@@ -192,7 +195,7 @@ endif()
 # They have names in common with their neighbours.
 set_source_files_properties(
   src/base/real_runtime_test.cpp src/session/keeper_test.cpp src/session/validity_test.cpp tests/redis/faults_test.cpp
-  tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp tests/zookeeper/fork_test.cpp tests/zookeeper/hazards_test.cpp tests/zookeeper/interop_test.cpp
+  tests/etcd/cluster_transport_test.cpp tests/etcd/transport_test.cpp tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp tests/zookeeper/fork_test.cpp tests/zookeeper/hazards_test.cpp tests/zookeeper/interop_test.cpp
   tests/zookeeper/names_test.cpp tests/zookeeper/servers_test.cpp tests/zookeeper/auth_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(unit_sources)
   pawl_gtest_program(pawl_unit_tests SOURCES ${unit_sources} LINK ${support})
@@ -224,7 +227,7 @@ if(contract_sources)
   if(PAWL_STORE_ETCD)
     list(APPEND schemes etcd_queue)
   endif()
-  set(others "*-*/zookeeper_*")
+  set(others "*-*/zookeeper_*:*/etcd_cluster_*")
   foreach(scheme IN LISTS schemes)
     pawl_test_shards(${scheme} pawl_contract_tests contract */${scheme} 4)
     string(APPEND others ":*/${scheme}")
@@ -239,6 +242,9 @@ if(contract_sources)
     foreach(scheme sequential ephemeral)
       pawl_test_at_once(zookeeper_ensemble_${scheme} pawl_contract_tests cluster */zookeeper_ensemble_${scheme})
     endforeach()
+  endif()
+  if(PAWL_STORE_ETCD AND NOT PAWL_SANITIZED_SMALL)
+    pawl_test_at_once(etcd_cluster_queue pawl_contract_tests cluster */etcd_cluster_queue)
   endif()
 endif()
 

@@ -37,7 +37,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-#if !defined(PAWL_STORE_REDIS) && !defined(PAWL_STORE_ZOOKEEPER)
+#if !defined(PAWL_STORE_REDIS) && !defined(PAWL_STORE_ZOOKEEPER) && !defined(PAWL_STORE_ETCD)
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CliServers);
 #endif
 

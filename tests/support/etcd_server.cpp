@@ -339,6 +339,11 @@ std::size_t EtcdCluster::leader() const {
   return *found;
 }
 
+std::uint64_t EtcdCluster::term() const {
+  const std::string status = members_[leader()].server->gateway("maintenance/status", "{}");
+  return static_cast<std::uint64_t>(number(status, "raftTerm"));
+}
+
 std::size_t EtcdCluster::follower() const {
   const std::size_t leading = leader();
   for (std::size_t i = 0; i < size; ++i) {

@@ -133,6 +133,8 @@ class EtcdCluster {
 
   /// Of those that run and are not cut off. Waits until there is one.
   std::size_t leader() const;
+  /// Of raft, as the leader tells it.
+  std::uint64_t term() const;
   /// One that follows it; of two, the first.
   std::size_t follower() const;
   /// Waits until all of those serve.
