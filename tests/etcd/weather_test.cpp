@@ -226,5 +226,30 @@ TEST(EtcdWeather, AnOvertakenHolderCannotWriteBehindTheGuard) {
   EXPECT_EQ(server.records(balance).at(0).value, "3");
 }
 
+// The watch of a client that does not read falls behind; what it missed is then compacted away, and the server ends it.
+TEST(EtcdWeather, AWaiterWhoseWatchFellBehindACompactionIsGrantedAllTheSame) {
+  EtcdServer server;
+  const std::string prefix = fresh_prefix();
+  Proxy proxy(server.port(), test::etcd_framing());
+  Client alice(server.url("?lease=60s&prefix=" + prefix));
+  Client bob(url_at(proxy.port(), "?lease=60s&timeout=30s&prefix=" + prefix));
+  Hold hold = alice.mutex("job").acquire().value();
+  const std::string key = line_of(server, prefix).at(0).key;
+  const std::string value = line_of(server, prefix).at(0).value;
+  auto bobs = wait_for(bob, "job");
+  ASSERT_TRUE(waiters_are(alice, "job", 1));
+  proxy.hold();
+  // The server keeps 1,024 messages for a watch, and sends as much as the client's window allows.
+  for (int i = 0; i < 1500; ++i) server.put(key, value + std::string(16'000, ' '), true);
+  server.put(key, value, true);
+  server.compact();
+  EXPECT_TRUE(hold.release());
+  server.compact();
+  proxy.go_on();
+  const Result<Hold> granted = bobs.get();
+  ASSERT_TRUE(granted) << granted.error().to_string();
+  EXPECT_GT(granted->token(), hold.token());
+}
+
 }  // namespace
 }  // namespace pawl

@@ -281,11 +281,11 @@ Census zookeeper_census(std::string servers, std::string path) {
 
 namespace {
 
-constexpr std::int64_t minute = 61;  // seconds
+constexpr std::int64_t longest_history = 120;  // seconds
 
 /// A lock in lock-delay, or the history of an election: it ends with a lease that no session renews.
 bool ends_soon(const EtcdServer& server, std::int64_t lease, const std::set<std::int64_t>& of_sessions) {
-  return lease != 0 && !of_sessions.contains(lease) && server.seconds_left(lease).value_or(0) <= minute;
+  return lease != 0 && !of_sessions.contains(lease) && server.seconds_left(lease).value_or(0) <= longest_history;
 }
 
 }  // namespace

@@ -5,13 +5,6 @@
 
 namespace pawl::store::etcd {
 
-namespace {
-
-// Servers that choose ids themselves count from 0.
-constexpr std::int64_t our_ids = std::int64_t{1} << 40;
-
-}  // namespace
-
 Watches::Id Watches::add(std::string key, std::string range_end, Hear hear) {
   const Id id = ++last_;
   auto watch = std::make_shared<Watch>();
@@ -62,22 +55,22 @@ std::optional<pb::WatchRequest> Watches::next() {
   if (wanted_.empty() || (!takes_our_ids_ && !asked_.empty())) return std::nullopt;
   Watch& watch = *watches_.at(wanted_.front());
   wanted_.pop_front();
-  asked_.push_back(watch.id);
+  asked_.push_back({watch.id, ++last_server_id_});
   watch.state = State::asked;
   pb::WatchCreateRequest& create = *request.mutable_create_request();
   create.set_key(watch.key);
   create.set_range_end(watch.range_end);
   create.set_prev_kv(true);
-  create.set_watch_id(our_ids + static_cast<std::int64_t>(watch.id));
+  create.set_watch_id(last_server_id_);
   return request;
 }
 
 // Answers come in the order of the questions.
 void Watches::created(const pb::WatchResponse& response, Taken& taken) {
   if (asked_.empty()) return;
-  const Id id = asked_.front();
+  const auto [id, asked_for] = asked_.front();
   asked_.pop_front();
-  takes_our_ids_ = takes_our_ids_ || response.watch_id() == our_ids + static_cast<std::int64_t>(id);
+  takes_our_ids_ = takes_our_ids_ || response.watch_id() == asked_for;
   const auto it = watches_.find(id);
   if (it == watches_.end()) {  // removed meanwhile
     if (!response.canceled()) to_cancel_.push_back(response.watch_id());

@@ -27,7 +27,8 @@ namespace pawl::store::etcd {
 /// | refused | -              | -                 | -                           | wanted                      | gone                |
 ///
 /// A watch that was interrupted tells `missed` once it is made again.
-/// Servers take the watch ids that we choose; older ones and etcd's proxy choose their own, and are asked one at a time, so
+/// Servers take the watch ids that we choose, each of them once in a stream's life: etcd 3.4 refuses the id of a watch that it
+/// has ended itself. Older ones and etcd's proxy choose their own, and are asked one at a time, so
 /// that their answers can be told apart.
 class Watches {
  public:
@@ -56,6 +57,9 @@ class Watches {
   Result<std::optional<std::int64_t>> made_from(Id id) const;
 
  private:
+  /// Servers that choose ids themselves count from 0.
+  static constexpr std::int64_t our_ids = std::int64_t{1} << 40;
+
   enum class State : std::uint8_t { wanted, asked, made, doubted, refused, gone };
   struct Watch {
     Id id = 0;
@@ -78,9 +82,14 @@ class Watches {
   std::map<Id, Shared> watches_;
   std::map<std::int64_t, Shared> by_server_id_;
   std::deque<Id> wanted_;
-  std::deque<Id> asked_;                // in the order of asking
+  struct Asked {
+    Id watch = 0;
+    std::int64_t server_id = 0;  ///< that we have asked for
+  };
+  std::deque<Asked> asked_;             // in the order of asking
   std::deque<std::int64_t> to_cancel_;  // ids of the server
   Id last_ = 0;
+  std::int64_t last_server_id_ = our_ids;
   bool takes_our_ids_ = false;  // this stream's server
 };
 
