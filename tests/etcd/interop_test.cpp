@@ -84,9 +84,7 @@ class EtcdInterop : public testing::Test {
     if (HasFailure()) go_library().end();
   }
 
-  std::string url(const std::string& more = {}) const {
-    return server_.url("?names=raw&prefix=" + name_ + "-meta/" + more);
-  }
+  std::string url(const std::string& more = {}) const { return server_.url("?names=raw" + more); }
   std::string they(const std::string& what, const std::string& rest = {}) { return peer_->ask(line(what, rest)); }
   std::string line(const std::string& what, const std::string& rest = {}) const {
     return what + " " + name_ + " " + rest;
@@ -187,7 +185,7 @@ TEST_F(EtcdInterop, TheirLockEndsWithTheirLeaseAndIsOurs) {
 
 TEST_F(EtcdInterop, OurLockEndsWithOurLeaseAndIsTheirs) {
   Proxy proxy(server_.port(), test::etcd_framing());
-  Client client(url_at(proxy.port(), "?names=raw&lease=2s&timeout=1s&prefix=" + name_ + "-meta/"));
+  Client client(url_at(proxy.port(), "?names=raw&lease=2s&timeout=1s"));
   Hold hold = client.mutex(name_).acquire().value();
   peer_->tell(line("acquire", "-1 -1"));
   ASSERT_TRUE(line_is(2));
@@ -204,7 +202,7 @@ TEST_F(EtcdInterop, OurLockEndsWithOurLeaseAndIsTheirs) {
 TEST_F(EtcdInterop, TheyObeyOurLockDelay) {
   constexpr auto delay = 5s;
   Proxy proxy(server_.port(), test::etcd_framing());
-  Client client(url_at(proxy.port(), "?names=raw&lease=2s&timeout=1s&prefix=" + name_ + "-meta/"));
+  Client client(url_at(proxy.port(), "?names=raw&lease=2s&timeout=1s"));
   Hold hold = client.mutex(name_).acquire({.lock_delay = delay}).value();
   peer_->tell(line("acquire", "-1 -1"));
   ASSERT_TRUE(line_is(2));

@@ -2,19 +2,27 @@
 
 #include "base/real_runtime.hpp"
 #include "base/url.hpp"
+#include "store/etcd/layout.hpp"
+#include "store/record.hpp"
 #include "store/registry.hpp"
 #include "store/store.hpp"
+#include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
+#include "tests/support/proxy.hpp"
 #include "tests/support/real_work.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/threads.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 namespace pawl {
 namespace {
@@ -27,7 +35,11 @@ using store::Granted;
 using store::SessionId;
 using store::Standing;
 using store::Withdrawn;
+using test::EtcdMessage;
 using test::EtcdServer;
+using test::eventually;
+using test::Fault;
+using test::Proxy;
 using testing::HasSubstr;
 
 /// One client at the port, from the test's thread.
@@ -54,13 +66,24 @@ class PortClient {
     claim.lease = 60s;
     return claim;
   }
+  Claim wish_permits(SessionId session, const std::string& name, std::uint32_t wanted, std::uint32_t of) {
+    Claim claim = wish(session, name);
+    claim.key.kind = Kind::permits;
+    claim.permits = {.wanted = wanted, .of = of};
+    return claim;
+  }
   Result<ClaimState> claim(const Claim& wish) { return run(scheme().claim(wish, soon())); }
   Token must_have(const Claim& wish) { return std::get<Granted>(claim(wish).value()).token; }
+  bool has(const Claim& wish) {
+    const Result<ClaimState> state = claim(wish);
+    return state && std::holds_alternative<Granted>(*state);
+  }
   bool waits(const Claim& wish) { return std::holds_alternative<store::Waiting>(claim(wish).value()); }
   Result<Withdrawn> withdraw(const Claim& claim, store::Withdrawal how = {}) {
     return run(scheme().withdraw(claim, how, soon()));
   }
   Result<Standing> look(const Claim& claim) { return run(scheme().look(claim, soon())); }
+  bool ask_for(const Claim& claim) { return run(scheme().revoke(claim.key, claim.id, false, soon())).value(); }
   std::uint64_t epoch() { return run(store_->epoch(soon())).value(); }
 
  private:
@@ -76,6 +99,24 @@ class PortClient {
 };
 
 std::string url_of(const EtcdServer& server, const std::string& prefix) { return server.url("?prefix=" + prefix); }
+
+std::string url_through(const Proxy& proxy, const std::string& prefix) {
+  return "etcd://127.0.0.1:" + std::to_string(proxy.port()) + "?prefix=" + prefix;
+}
+
+void fill_up(const EtcdServer& server) {
+  for (int i = 0; i < 200 && server.ctl({"alarm", "list"}).find("NOSPACE") == std::string::npos; ++i) {
+    server.put("junk" + std::to_string(i), std::string(200'000, 'x'), false);
+  }
+  ASSERT_THAT(server.ctl({"alarm", "list"}), HasSubstr("NOSPACE"));
+}
+
+void make_room(const EtcdServer& server) {
+  server.must_ctl({"del", "junk", "--prefix"});
+  server.compact();
+  server.must_ctl({"defrag"});
+  server.must_ctl({"alarm", "disarm"});
+}
 
 std::int64_t lease_of(SessionId session) { return static_cast<std::int64_t>(session.low); }
 
@@ -139,6 +180,142 @@ TEST(EtcdPort, AClaimThatWasWithdrawnUnsettledIsRefusedWhenItArrives) {
   EXPECT_EQ(alice.withdraw(late, how).value(), Withdrawn::not_there);
   EXPECT_EQ(alice.claim(late).code(), Errc::not_owner);
   EXPECT_EQ(alice.look(late).value().place, Standing::Place::gone);
+}
+
+TEST(EtcdPort, AHolderWithALockDelayThatFailedUnsettledIsRefusedWhenItArrives) {
+  PortClient alice(url_of(EtcdServer::shared(), "late-failed/"));
+  Claim late = alice.wish(alice.open(), "job");
+  late.lock_delay = 60s;
+  alice.must_have(late);
+  store::Withdrawal how;
+  how.ending = store::Ending::failed;
+  how.unsettled = true;
+  EXPECT_EQ(alice.withdraw(late, how).value(), Withdrawn::done);
+  EXPECT_EQ(alice.claim(late).code(), Errc::not_owner);
+}
+
+TEST(EtcdPort, WithoutRoomForATombstoneTheLockIsFreedAllTheSame) {
+  EtcdServer server({.flags = {"--quota-backend-bytes", "4194304"}});
+  PortClient alice(url_of(server, "no-room/"));
+  const Claim held = alice.wish(alice.open(), "job");
+  alice.must_have(held);
+  fill_up(server);
+  store::Withdrawal how;
+  how.unsettled = true;
+  EXPECT_EQ(alice.withdraw(held, how).code(), Errc::overloaded) << "the tombstone is still to come";
+  EXPECT_THAT(server.records("no-room/queue/"), testing::IsEmpty());
+  make_room(server);
+  EXPECT_EQ(alice.withdraw(held, how).value(), Withdrawn::not_there);
+  EXPECT_EQ(alice.claim(held).code(), Errc::not_owner);
+}
+
+// Permits
+
+TEST(EtcdPort, AWaiterForPermitsThatMissesTheGrantBeforeItDoesNotWaitForItsRelease) {
+  const EtcdServer& server = EtcdServer::shared();
+  Proxy proxy(server.port(), test::etcd_framing());
+  const std::string prefix = "missed-grant/";
+  PortClient alice(url_of(server, prefix)), bob(url_of(server, prefix)), carol(url_through(proxy, prefix));
+  const Claim both = alice.wish_permits(alice.open(), "pool", 2, 2);
+  const Claim bobs = bob.wish_permits(bob.open(), "pool", 1, 2);
+  const Claim carols = carol.wish_permits(carol.open(), "pool", 1, 2);
+  alice.must_have(both);
+  EXPECT_TRUE(bob.waits(bobs));
+  EXPECT_TRUE(carol.waits(carols));
+  proxy.shut(true);
+  proxy.cut();
+  EXPECT_EQ(alice.withdraw(both).value(), Withdrawn::done);
+  EXPECT_TRUE(eventually([&] { return bob.has(bobs); }));
+  proxy.shut(false);
+  EXPECT_TRUE(eventually([&] { return carol.has(carols); })) << "one is free";
+}
+
+TEST(EtcdPort, ATryForPermitsWhoseReplyWasLostIsNotInItsOwnWay) {
+  Proxy proxy(EtcdServer::shared().port(), test::etcd_framing());
+  PortClient alice(url_through(proxy, "own-permit/"));
+  Claim only = alice.wish_permits(alice.open(), "pool", 1, 1);
+  only.may_queue = false;
+  const auto its_own = [id = to_string(only.id)](const std::string&, std::string_view request) {
+    return test::etcd_message(request).find(id) != std::string::npos;
+  };
+  proxy.arrange(Fault::lose_reply, its_own);
+  EXPECT_EQ(alice.claim(only).code(), Errc::outcome_unknown);
+  EXPECT_EQ(proxy.happened(), 1U);
+  EXPECT_TRUE(alice.has(only));
+}
+
+// Letters
+
+TEST(EtcdPort, AWaiterThatIsAskedForItsLockIsStillAskedOnceItHasIt) {
+  const EtcdServer& server = EtcdServer::shared();
+  PortClient alice(url_of(server, "asked/")), bob(url_of(server, "asked/"));
+  const Claim held = alice.wish(alice.open(), "job"), next = bob.wish(bob.open(), "job");
+  alice.must_have(held);
+  EXPECT_TRUE(bob.waits(next));
+  EXPECT_TRUE(alice.ask_for(next));
+  EXPECT_EQ(alice.withdraw(held).value(), Withdrawn::done);
+  EXPECT_TRUE(eventually([&] { return bob.has(next); }));
+  EXPECT_TRUE(bob.look(next).value().release_requested);
+}
+
+TEST(EtcdPort, ACandidateThatIsAskedWhileItTakesTheLeadKeepsIt) {
+  const EtcdServer& server = EtcdServer::shared();
+  PortClient alice(url_of(server, "asked-candidate/")), bob(url_of(server, "asked-candidate/"));
+  Claim leading = alice.wish(alice.open(), "job"), next = bob.wish(bob.open(), "job");
+  leading.key.kind = next.key.kind = Kind::election;
+  alice.must_have(leading);
+  EXPECT_TRUE(bob.waits(next));
+  // Stands in for bob's taking: it comes between what carol has read and what she writes.
+  const std::string record = store::etcd::Layout("asked-candidate/", false).candidate(next.key, next.id);
+  const auto its_record = [&] { return store::Record::parse(server.records(record).at(0).value).value(); };
+  std::atomic<bool> taken = false;
+  const auto take_first = [&](const EtcdMessage& message) {
+    if (message.method != "Txn" || !message.names(to_string(next.id)) || taken.exchange(true)) return;
+    store::Record held = its_record();
+    held.stage = store::Record::Stage::held;
+    server.put(record, held.to_text(), true);
+  };
+  Proxy proxy(server.port(), test::etcd_framing(take_first));
+  PortClient carol(url_through(proxy, "asked-candidate/"));
+  EXPECT_TRUE(carol.ask_for(next));
+  EXPECT_TRUE(taken);
+  EXPECT_TRUE(its_record().release_requested);
+  EXPECT_EQ(its_record().stage, store::Record::Stage::held);
+}
+
+// Users
+
+TEST(EtcdPort, AWaiterWhoseRightsComeBackWaitsOn) {
+  EtcdServer server({.ctl = {"--user", "root:secret"}});
+  const std::vector<std::string> grant{"role", "grant-permission", "bob", "readwrite", "--prefix=true", "rights/"};
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"user", "add", "root:secret"},
+                                             {"user", "grant-role", "root", "root"},
+                                             {"role", "add", "bob"},
+                                             grant,
+                                             {"user", "add", "bob:pw"},
+                                             {"user", "grant-role", "bob", "bob"},
+                                             {"auth", "enable"}}) {
+    server.must_ctl(words);
+  }
+  std::atomic<int> refusals = 0;
+  const auto count = [&](const EtcdMessage& message) {
+    if (message.method == "Watch" && message.message.find("permission denied") != std::string::npos) ++refusals;
+  };
+  Proxy proxy(server.port(), test::etcd_framing({}, count));
+  const std::string at = ":" + std::to_string(proxy.port()) + "?prefix=rights/";
+  PortClient alice("etcd://root:secret@" + server.address() + "?prefix=rights/"), bob("etcd://bob:pw@127.0.0.1" + at);
+  const Claim held = alice.wish(alice.open(), "job"), waiting = bob.wish(bob.open(), "job");
+  alice.must_have(held);
+  EXPECT_TRUE(bob.waits(waiting));
+  server.must_ctl({"role", "revoke-permission", "bob", "--prefix=true", "rights/"});
+  proxy.cut();
+  EXPECT_TRUE(eventually([&] { return refusals >= 2; })) << "its own session's, and the holder's";
+  EXPECT_EQ(bob.claim(waiting).code(), Errc::permission_denied);
+  server.must_ctl(grant);
+  EXPECT_TRUE(eventually([&] { return bob.claim(waiting).has_value(); }));
+  EXPECT_EQ(alice.withdraw(held).value(), Withdrawn::done);
+  EXPECT_TRUE(eventually([&] { return bob.has(waiting); }));
 }
 
 // etcd#22082: a release that is repeated must not release what was taken after it.

@@ -25,7 +25,9 @@ struct Claimant {
   const std::string key;
   Line line = {};
   std::int64_t created = 0;  ///< the revision that made the key; 0: not known
-  Granted grant = {};        ///< while the line says keep
+  std::int64_t changed = 0;  ///< the revision that wrote its record last, as far as is known
+  bool release_requested = false;
+  Granted grant = {};  ///< while the line says keep
   /// Whose changes it hears of: its predecessor's key, and what else decides how long that one is in the way.
   std::map<std::string, Cluster::WatchId> watches = {};
 

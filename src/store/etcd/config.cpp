@@ -39,6 +39,10 @@ Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
   Result<std::optional<net::TlsFiles>> tls = read_tls(options, asked_for_tls(url), "etcd+tls:// or etcd+srv://");
   if (!tls) return tls.error();
   config.tls = std::move(*tls);
+  if (config.raw_names && options.text("prefix")) {
+    return options.wrong(
+        "prefix cannot be used with names=raw: all clients of a lock need the same epoch and sessions");
+  }
   return config;
 }
 

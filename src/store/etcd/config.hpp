@@ -10,7 +10,7 @@
 namespace pawl::store::etcd {
 
 /// What the URL says:
-///   etcd://[user[:password]@]h1[:port],h2,h3[?prefix=pawl/&names=raw&password_file=…&timeout=5s]
+///   etcd://[user[:password]@]h1[:port],h2,h3[?prefix=pawl/&password_file=…&timeout=5s], names=raw instead of a prefix
 ///   etcd+tls://…[?ca=…&cert=…&key=…]
 ///   etcd+srv://domain: the members are found by DNS SRV, `_etcd-client-ssl._tcp.domain` (TLS) or, where no such record
 ///   exists, `_etcd-client._tcp.domain` (plain text). With ca or cert: the TLS records only.

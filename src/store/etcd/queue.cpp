@@ -17,6 +17,7 @@ constexpr Duration soon = std::chrono::milliseconds(1);
 constexpr int its_session = 0;
 constexpr int its_key = 1;
 constexpr int its_tombstone = 2;
+constexpr int its_record = 3;
 
 }  // namespace
 
@@ -118,6 +119,7 @@ Record Queue::record_of(const Claimant& claimant, Record::Stage stage) const {
   record.since = server_->runtime().unix_milliseconds();
   record.lock_delay = claim.lock_delay;
   record.epoch = server_->known_epoch();
+  record.release_requested = claimant.release_requested;
   if (layout().hides_name(claim.key)) record.name = claim.key.name.bytes();
   return record;
 }
@@ -133,10 +135,20 @@ void Queue::require_usable(pb::TxnRequest& txn, const Claimant& claimant) const 
   require_created(txn, session.key, session.created);
   require_created(txn, layout().refused(claimant.claim.id), 0);
   require_created(txn, claimant.key, claimant.created);
+  // A late copy of this request must not undo a downgrade, nor may this one undo what another client has written.
+  if (claimant.created != 0) require_unchanged(txn, record_key(claimant), claimant.changed);
   server_->require_epoch(txn);
   on_failure(txn, getting(session.key));
   on_failure(txn, getting(claimant.key));
   on_failure(txn, getting(layout().refused(claimant.claim.id)));
+  on_failure(txn, getting(record_key(claimant)));
+}
+
+/// What others may have changed of it.
+void Queue::read_record(Claimant& claimant, const pb::KeyValue* there) {
+  claimant.changed = there == nullptr ? 0 : there->mod_revision();
+  const std::optional<Record> record = there == nullptr ? std::nullopt : Record::parse(there->value());
+  if (record) claimant.release_requested = record->release_requested;
 }
 
 /// Why such a transaction has done nothing. No error: the line says what is next.
@@ -154,6 +166,7 @@ awaitable<Result<void>> Queue::understand(SharedClaimant claimant, pb::TxnRespon
     claimant->line.taken_away();
     co_return taken_away();
   }
+  read_record(*claimant, found_one(refused, its_record));
   Result<void> epoch = co_await server_->learn_epoch(deadline);
   if (!epoch || has_key || own == nullptr) co_return epoch;
   // Made by a request whose answer was lost.
@@ -235,7 +248,7 @@ awaitable<Queue::Step> Queue::join(SharedClaimant claimant, Deadline deadline) {
   const pb::TxnResponse in_line = answer->responses(0).response_txn();
   const bool free = in_line.succeeded();
   if (!free && !claimant->claim.may_queue) co_return co_await occupied(claimant, in_line, deadline);
-  claimant->created = answer->header().revision();
+  claimant->created = claimant->changed = answer->header().revision();
   claimant->grant.token = Token(epoch, static_cast<std::uint64_t>(claimant->created));
   joined(*claimant, in_line, free);
   co_return std::optional<Waiting>();
@@ -262,7 +275,7 @@ awaitable<Queue::Step> Queue::occupied(SharedClaimant claimant, pb::TxnResponse 
   if (!look) co_return look.error();
   if (!look->seen) co_return std::optional<Waiting>();
   // One that was downgraded lets a reader in, who must stand in the line for that.
-  const bool in_the_way = blocks(*look->seen, claimant->claim.mode);
+  const bool in_the_way = blocks(*look->seen, claimant->waiter());
   if (!in_the_way) {
     const bool may_queue = std::exchange(claimant->claim.may_queue, true);
     Step stood = co_await join(claimant, deadline);
@@ -324,7 +337,7 @@ awaitable<Result<Withdrawn>> Queue::withdraw(Claim claim, Withdrawal how, Deadli
   const SharedClaimant claimant = claimants_->find(claim.id);
   const bool held = claimant && claimant->line.next() == Line::Step::keep;
   const bool stays = held && how.ending == Ending::failed && claim.lock_delay > Duration::zero();
-  if (stays) co_return co_await fail(claimant, deadline);
+  if (stays) co_return co_await fail(claimant, how.unsettled, deadline);
   co_return co_await erase(claim, claimant, how.unsettled, deadline);
 }
 
@@ -346,9 +359,15 @@ awaitable<Result<Withdrawn>> Queue::erase(Claim claim, SharedClaimant claimant, 
     on_success(request, nested(std::move(last)));
   }
   // A request of it may still be on its way: it finds this.
+  const pb::TxnRequest without_tombstone = request;
   if (unsettled) on_success(request, putting(layout().refused(claim.id), "", session->lease));
   const Departures::Departure under_way(departures_, layout().folder(claim.key));
   Result<pb::TxnResponse> answer = co_await server_->write(std::move(request), deadline);
+  if (unsettled && answer.code() == Errc::overloaded) {
+    // No room for the tombstone, which is asked for again; the lock need not wait for that.
+    pb::TxnRequest smaller = without_tombstone;
+    [[maybe_unused]] const Result<pb::TxnResponse> erased = co_await server_->write(std::move(smaller), deadline);
+  }
   if (!answer) co_return answer.error();
   if (claimant) let_go(*claimant);
   const bool there = answer->succeeded() && answer->responses(0).response_delete_range().deleted() > 0;
@@ -356,7 +375,7 @@ awaitable<Result<Withdrawn>> Queue::erase(Claim claim, SharedClaimant claimant, 
 }
 
 /// Its key stays for its delay, on a lease that nobody renews: waiters see from the record that it has failed.
-awaitable<Result<Withdrawn>> Queue::fail(SharedClaimant claimant, Deadline deadline) {
+awaitable<Result<Withdrawn>> Queue::fail(SharedClaimant claimant, bool unsettled, Deadline deadline) {
   Result<std::int64_t> lease = co_await server_->last_lease(claimant->claim.lock_delay, deadline);
   if (!lease) co_return lease.error();
   const Session& session = *claimant->session;
@@ -366,6 +385,7 @@ awaitable<Result<Withdrawn>> Queue::fail(SharedClaimant claimant, Deadline deadl
   require_created(request, claimant->key, claimant->created);
   on_success(request, putting(record_key(*claimant), failed, *lease));
   if (claimant->claim.key.kind == Kind::election) on_success(request, moving(claimant->key, *lease));
+  if (unsettled) on_success(request, putting(layout().refused(claimant->claim.id), "", session.lease));
   Result<pb::TxnResponse> answer = co_await server_->write(std::move(request), deadline);
   if (!answer) co_return answer.error();
   let_go(*claimant);
@@ -376,7 +396,8 @@ void Queue::let_go(Claimant& claimant) {
   claimants_->listen_only_to(claimant, {});
   Server::leave_second_lease(*claimant.session, claimant.claim.id);
   claimant.line.withdrawn();
-  claimant.created = 0;
+  claimant.created = claimant.changed = 0;
+  claimant.release_requested = false;
   claimant.grant = {};
 }
 
@@ -423,7 +444,9 @@ awaitable<Result<void>> Queue::rewrite(SharedClaimant claimant, Claim claim, Edi
     on_success(request, rewriting(key, record->to_text()));
     Result<pb::TxnResponse> written = co_await server_->write(std::move(request), deadline);
     if (!written) co_return written.error();
-    if (written->succeeded()) co_return Result<void>();
+    if (!written->succeeded()) continue;
+    claimant->changed = written->header().revision();
+    co_return Result<void>();
   }
   co_return Error{Errc::store_unavailable, "the key keeps being changed"};
 }

@@ -57,12 +57,13 @@ class Queue final : public Scheme {
   awaitable<Step> occupied(SharedClaimant claimant, pb::TxnResponse response, Deadline deadline);
   awaitable<Step> take(SharedClaimant claimant, Deadline deadline);
   void require_usable(pb::TxnRequest& txn, const Claimant& claimant) const;
+  static void read_record(Claimant& claimant, const pb::KeyValue* there);
   awaitable<Result<void>> understand(SharedClaimant claimant, pb::TxnResponse refused, bool has_key, Deadline deadline);
   awaitable<Result<std::int64_t>> lease_to_hold(SharedClaimant claimant, Deadline deadline);
   Record record_of(const Claimant& claimant, Record::Stage stage) const;
   awaitable<Result<ClaimState>> not_yet(SharedClaimant claimant, Waiting waiting, Deadline deadline);
   awaitable<Result<Withdrawn>> erase(Claim claim, SharedClaimant claimant, bool unsettled, Deadline deadline);
-  awaitable<Result<Withdrawn>> fail(SharedClaimant claimant, Deadline deadline);
+  awaitable<Result<Withdrawn>> fail(SharedClaimant claimant, bool unsettled, Deadline deadline);
   using Edit = bool (*)(Record& record, const Claim& claim);
   awaitable<Result<void>> rewrite(SharedClaimant claimant, Claim claim, Edit edit, Deadline deadline);
   std::string record_key(const Claimant& claimant) const;
@@ -76,6 +77,7 @@ class Queue final : public Scheme {
     std::int64_t own = 0;  ///< the revision that made the key of the one who looks; 0: it is gone
     std::int64_t revision = 0;
   };
+  awaitable<Result<std::int64_t>> hears_from(SharedClaimant claimant, std::string key, Deadline deadline);
   awaitable<Result<Look>> look_at(LockKey lock, std::string key, std::string own, Deadline deadline);
   awaitable<Result<SeenLine>> tell_failed(SeenLine line, Deadline deadline);
   Duration shut_for(const Seen& failed);

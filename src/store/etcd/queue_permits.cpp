@@ -48,7 +48,10 @@ awaitable<Queue::Step> Queue::join_permits(SharedClaimant claimant, Deadline dea
   Result<Permits> permits = co_await look_at_permits(claimant, deadline);
   if (!permits) co_return permits.error();
   const bool free = permits->room.before.empty() && !permits->room.slots.empty();
-  if (!free && !claim.may_queue) {
+  // Then the answer to the request that has made it was lost: the one below finds that out.
+  const bool own_is_there = std::any_of(permits->all.begin(), permits->all.end(),
+                                        [&](const Seen& seen) { return seen.key == claimant->key; });
+  if (!free && !claim.may_queue && !own_is_there) {
     Waiting waiting{permits->changes_in};
     waiting.permits = permits->room.used;
     const auto holder =
@@ -80,7 +83,7 @@ awaitable<Queue::Step> Queue::join_permits(SharedClaimant claimant, Deadline dea
     if (!understood) co_return understood.error();
     co_return std::optional<Waiting>();
   }
-  claimant->created = answer->header().revision();
+  claimant->created = claimant->changed = answer->header().revision();
   claimant->grant.token = Token(epoch, static_cast<std::uint64_t>(claimant->created));
   claimant->line.created({}, free);
   if (free) claimant->line.taken();
@@ -101,11 +104,11 @@ awaitable<Queue::Step> Queue::list_permits(SharedClaimant claimant, Deadline dea
 awaitable<Queue::Step> Queue::take_permits(SharedClaimant claimant, Deadline deadline) {
   const KeyRange line = all_in(layout().folder(claimant->claim.key));
   claimants_->listen(claimant, line.begin, line.end);
-  Result<std::int64_t> from = co_await server_->cluster().watched_from(claimant->watches.at(line.begin), deadline);
-  if (!from) co_return Error{Errc::store_unavailable, from.error().message};
+  Result<std::int64_t> from = co_await hears_from(claimant, line.begin, deadline);
   std::vector<std::string> heard{line.begin};
   Result<Permits> permits = co_await look_at_permits(claimant, deadline);
-  if (!permits) co_return permits.error();
+  if (!permits) co_return permits.error();  // where we may not watch, this tells why
+  if (!from) co_return Error{Errc::store_unavailable, from.error().message};
   bool more = permits->revision < *from;
   for (const Seen& seen : permits->all) {
     if (!seen.holds() || !seen.outlasts_session()) continue;

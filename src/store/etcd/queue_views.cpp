@@ -39,15 +39,18 @@ bool Queue::waits_for(Kind ours, Kind other, Mode /*mode*/) const {
 /// `keys`, `candidates`: the parts of the answer that have listed them.
 Queue::SeenLine Queue::line_of(const LockKey& key, const pb::TxnResponse& response, int keys, int candidates) const {
   const std::string folder = layout().folder(key);
-  std::map<std::string, std::string> records;
+  std::map<std::string, pb::KeyValue> records;
   if (key.kind == Kind::election) {
-    for (const pb::KeyValue& kv : found(response, candidates)) records[kv.key()] = kv.value();
+    for (const pb::KeyValue& kv : found(response, candidates)) records[kv.key()] = kv;
   }
   SeenLine line;
   for (const pb::KeyValue& kv : found(response, keys)) {
     Seen seen = see(kv, folder, key.kind);
     const auto record = seen.owner ? records.find(layout().candidate(key, seen.owner->claim)) : records.end();
-    if (record != records.end()) seen.record = Record::parse(record->second);
+    if (record != records.end()) {
+      seen.record = Record::parse(record->second.value());
+      seen.record_changed = record->second.mod_revision();
+    }
     line.push_back(std::move(seen));
   }
   return line;
@@ -261,6 +264,7 @@ awaitable<Result<bool>> Queue::send_letter(LockKey key, Seen seen, bool now, Dea
     seen.record->release_requested = true;
     const bool candidate = key.kind == Kind::election;
     const std::string where = candidate ? layout().candidate(key, seen.owner->claim) : seen.key;
+    require_unchanged(request, where, seen.record_changed);
     on_success(request, rewriting(where, seen.record->to_text()));
   }
   if (seen.owner) {

@@ -40,7 +40,7 @@ awaitable<Queue::Step> Queue::list_line(SharedClaimant claimant, Deadline deadli
   Line::Keys before;
   const pb::KeyValue* kv = found_one(*answer, 2);
   // A writer that was downgraded is before all other writers: behind it a reader waits for none.
-  if (kv != nullptr && blocks(see(*kv, folder, claim.key.kind), claim.mode)) before.push_back(kv->key());
+  if (kv != nullptr && blocks(see(*kv, folder, claim.key.kind), claimant->waiter())) before.push_back(kv->key());
   const bool all = before.empty();
   claimant->line.listed(std::move(before), all);
   co_return std::optional<Waiting>();
@@ -67,10 +67,22 @@ awaitable<Result<Queue::Look>> Queue::look_at(LockKey lock, std::string key, std
   if (kv == nullptr) co_return look;
   look.seen = see(*kv, folder, lock.kind);
   const pb::KeyValue* record = candidate ? found_one(*answer, 3) : nullptr;
-  if (record != nullptr) look.seen->record = Record::parse(record->value());
+  if (record != nullptr) {
+    look.seen->record = Record::parse(record->value());
+    look.seen->record_changed = record->mod_revision();
+  }
   const bool alone = look.seen->outlasts_session() && found_one(*answer, 2) == nullptr;
   if (alone) look.seen->record->stage = Record::Stage::failed;
   co_return look;
+}
+
+/// Everything behind that revision is heard. A watch that was refused is asked for anew by the next try: rights come back.
+awaitable<Result<std::int64_t>> Queue::hears_from(SharedClaimant claimant, std::string key, Deadline deadline) {
+  const auto watch = claimant->watches.find(key);
+  if (watch == claimant->watches.end()) co_return Error{Errc::cancelled, "the watch was ended"};
+  Result<std::int64_t> from = co_await server_->cluster().watched_from(watch->second, deadline);
+  if (from.code() == Errc::permission_denied) claimants_->listen_only_to(*claimant, {});
+  co_return from;
 }
 
 /// Watched before it is looked at, so that its end is seen, whenever that is.
@@ -82,13 +94,12 @@ awaitable<Queue::Step> Queue::watch_last(SharedClaimant claimant, Deadline deadl
     Result<Look> look = co_await look_at(claimant->claim.key, last, claimant->key, deadline);
     if (!look) co_return look.error();
     if (look->own != claimant->created) co_return co_await list_line(claimant, deadline);  // which tells why
-    const auto watch = claimant->watches.find(heard.back());
-    if (watch == claimant->watches.end()) co_return std::optional<Waiting>();  // heard of it meanwhile
-    Result<std::int64_t> from = co_await server_->cluster().watched_from(watch->second, deadline);
+    Result<std::int64_t> from = co_await hears_from(claimant, heard.back(), deadline);
+    if (from.code() == Errc::cancelled) co_return std::optional<Waiting>();  // heard of it meanwhile
     if (!from) co_return Error{Errc::store_unavailable, from.error().message};
     if (look->revision < *from) continue;
     const bool before = look->seen && look->seen->created < claimant->created;
-    if (!before || !blocks(*look->seen, claimant->claim.mode)) {
+    if (!before || !blocks(*look->seen, claimant->waiter())) {
       claimant->line.watched(Line::Seen::gone);
       co_return std::optional<Waiting>();
     }

@@ -24,11 +24,15 @@ Seen see(const pb::KeyValue& kv, std::string_view folder, Kind kind) {
     seen.value = kv.value();  // which may look like a record of ours
   } else if (seen.owner) {
     seen.record = Record::parse(kv.value());
+    seen.record_changed = seen.changed;
   }
   return seen;
 }
 
-bool blocks(const Seen& before, Mode behind) { return behind == Mode::exclusive || before.mode() == Mode::exclusive; }
+bool blocks(const Seen& before, const Waiter& behind) {
+  if (behind.kind == Kind::permits) return before.waits();
+  return behind.mode == Mode::exclusive || before.mode() == Mode::exclusive;
+}
 
 Meaning meaning_for(const Waiter& waiter, const Heard& heard) {
   if (heard.what == Heard::What::missed) return Meaning::look;
@@ -47,7 +51,12 @@ Meaning meaning_for(const Waiter& waiter, const Heard& heard) {
 }
 
 bool may_free_permits(const Heard& heard) {
-  if (heard.what != Heard::What::deleted) return heard.what == Heard::What::missed;
+  if (heard.what == Heard::What::missed) return true;
+  if (heard.what == Heard::What::put) {
+    // Now its lock-delay decides when its permits are free.
+    const std::optional<Record> record = Record::parse(heard.value);
+    return record && record->stage == Record::Stage::failed;
+  }
   if (!heard.before) return true;
   const std::optional<Record> record = Record::parse(*heard.before);
   return record && record->stage != Record::Stage::waiting;

@@ -19,6 +19,7 @@ struct Seen {
   std::string value = {};  ///< of a candidate's key
   std::int64_t created = 0;
   std::int64_t changed = 0;
+  std::int64_t record_changed = 0;     ///< the revision that wrote its record last; of a candidate, that is another key
   std::optional<KeyOwner> owner = {};  ///< of another library: nothing
   std::optional<Record> record = {};   ///< likewise
 
@@ -35,9 +36,6 @@ struct Seen {
 /// `kind`: a candidate's record is not in its key's value.
 Seen see(const pb::KeyValue& kv, std::string_view folder, Kind kind);
 
-/// Must a claim of that mode wait for it?
-bool blocks(const Seen& before, Mode behind);
-
 /// What news of the key before it mean to a waiter.
 enum class Meaning : std::uint8_t {
   nothing,
@@ -50,6 +48,8 @@ struct Waiter {
   Mode mode = Mode::exclusive;
   Kind kind = Kind::mutex;
 };
+/// Must the waiter behind it wait for it? For permits it waits only for those that wait as well.
+bool blocks(const Seen& before, const Waiter& behind);
 Meaning meaning_for(const Waiter& waiter, const Heard& heard);
 /// To the first in line for permits: have any become free, perhaps?
 bool may_free_permits(const Heard& heard);

@@ -4,13 +4,13 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace pawl::store::etcd {
 namespace {
 
 using namespace std::chrono_literals;
 using Stage = Record::Stage;
-using What = Heard::What;
 
 const std::string folder = "pawl/queue/mutex/a/";
 const std::string own_key = folder + "1f.00000000000000010000000000000002";
@@ -23,9 +23,9 @@ Record record(Stage stage, Mode mode = Mode::exclusive) {
   return record;
 }
 
-Heard put(const Record& record) { return {.what = What::put, .value = record.to_text(), .create_revision = 5}; }
+Heard put(const Record& record) { return {.what = Heard::What::put, .value = record.to_text(), .create_revision = 5}; }
 Heard deleted(const Record& record) {
-  return {.what = What::deleted, .before = record.to_text(), .create_revision = 5};
+  return {.what = Heard::What::deleted, .before = record.to_text(), .create_revision = 5};
 }
 
 pb::KeyValue kv(const std::string& key, const std::string& value, std::int64_t created = 5) {
@@ -79,9 +79,16 @@ TEST(EtcdSightTest, OnlyWithALockDelayAKeyOutlastsItsSession) {
 TEST(EtcdSightTest, ReadersDoNotBlockReaders) {
   const Seen held_alone = see(kv(own_key, record(Stage::held).to_text()), folder, Kind::rw);
   const Seen downgraded = see(kv(own_key, record(Stage::held, Mode::shared).to_text()), folder, Kind::rw);
-  EXPECT_TRUE(blocks(held_alone, Mode::shared));
-  EXPECT_TRUE(blocks(downgraded, Mode::exclusive));
-  EXPECT_FALSE(blocks(downgraded, Mode::shared));
+  EXPECT_TRUE(blocks(held_alone, reader));
+  EXPECT_TRUE(blocks(downgraded, writer));
+  EXPECT_FALSE(blocks(downgraded, reader));
+}
+
+TEST(EtcdSightTest, ForPermitsOneWaitsBehindThoseWhoWaitThemselves) {
+  const Waiter behind{.created = 9, .kind = Kind::permits};
+  for (const auto& [stage, waits] : {std::pair(Stage::waiting, true), {Stage::held, false}, {Stage::failed, false}}) {
+    EXPECT_EQ(blocks(see(kv(own_key, record(stage).to_text()), folder, Kind::permits), behind), waits);
+  }
 }
 
 TEST(EtcdMeaningTest, AHolderThatEndsPassesTheLockOn) {
@@ -93,15 +100,15 @@ TEST(EtcdMeaningTest, AWaiterOrAReaderThatEndsDoesNot) {
   EXPECT_EQ(meaning_for(writer, deleted(record(Stage::waiting))), Meaning::gone);
   EXPECT_EQ(meaning_for(writer, deleted(record(Stage::failed))), Meaning::gone);
   EXPECT_EQ(meaning_for(writer, deleted(record(Stage::held, Mode::shared))), Meaning::gone);
-  EXPECT_EQ(meaning_for(writer, {.what = What::deleted, .create_revision = 5}), Meaning::gone);
-  EXPECT_EQ(meaning_for(writer, {.what = What::deleted, .before = "", .create_revision = 5}), Meaning::gone);
+  EXPECT_EQ(meaning_for(writer, {.what = Heard::What::deleted, .create_revision = 5}), Meaning::gone);
+  EXPECT_EQ(meaning_for(writer, {.what = Heard::What::deleted, .before = "", .create_revision = 5}), Meaning::gone);
 }
 
 TEST(EtcdMeaningTest, AKeyThatWasMadeAgainBehindUsIsNotBeforeUs) {
   Heard again = put(record(Stage::held));
   again.create_revision = 10;
   EXPECT_EQ(meaning_for(writer, again), Meaning::gone);
-  again.what = What::deleted;
+  again.what = Heard::What::deleted;
   again.before = record(Stage::held).to_text();
   EXPECT_EQ(meaning_for(writer, again), Meaning::gone) << "the lock is not passed on by one that came later";
 }
@@ -144,7 +151,9 @@ TEST(EtcdMeaningTest, PermitsAreFreedByHoldersOnly) {
   EXPECT_TRUE(may_free_permits(deleted(record(Stage::failed))));
   EXPECT_FALSE(may_free_permits(deleted(record(Stage::waiting))));
   EXPECT_FALSE(may_free_permits(put(record(Stage::held))));
-  EXPECT_TRUE(may_free_permits({.what = What::deleted})) << "the server did not say whose it was";
+  EXPECT_FALSE(may_free_permits(put(record(Stage::waiting))));
+  EXPECT_TRUE(may_free_permits(put(record(Stage::failed)))) << "when its lock-delay ends, without an event";
+  EXPECT_TRUE(may_free_permits({.what = Heard::What::deleted})) << "the server did not say whose it was";
   EXPECT_TRUE(may_free_permits(Heard{}));
 }
 
