@@ -6,6 +6,7 @@
 #include "store/record.hpp"
 #include "store/registry.hpp"
 #include "store/store.hpp"
+#include "tests/etcd/transport_client.hpp"
 #include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
 #include "tests/support/proxy.hpp"
@@ -19,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -82,6 +84,7 @@ class PortClient {
   Result<Withdrawn> withdraw(const Claim& claim, store::Withdrawal how = {}) {
     return run(scheme().withdraw(claim, how, soon()));
   }
+  Result<void> downgrade(const Claim& claim) { return run(scheme().downgrade(claim, soon())); }
   Result<Standing> look(const Claim& claim) { return run(scheme().look(claim, soon())); }
   bool ask_for(const Claim& claim) { return run(scheme().revoke(claim.key, claim.id, false, soon())).value(); }
   std::uint64_t epoch() { return run(store_->epoch(soon())).value(); }
@@ -207,6 +210,36 @@ TEST(EtcdPort, WithoutRoomForATombstoneTheLockIsFreedAllTheSame) {
   make_room(server);
   EXPECT_EQ(alice.withdraw(held, how).value(), Withdrawn::not_there);
   EXPECT_EQ(alice.claim(held).code(), Errc::not_owner);
+}
+
+// The request with which a waiter takes the lock, once more and too late.
+TEST(EtcdPort, ALateCopyOfAGrantDoesNotUndoADowngrade) {
+  const EtcdServer& server = EtcdServer::shared();
+  std::mutex mutex;
+  std::string last;
+  const auto keep = [&](const EtcdMessage& message) {
+    const std::lock_guard lock(mutex);
+    if (message.method == "Txn") last = message.message;
+  };
+  Proxy proxy(server.port(), test::etcd_framing(keep));
+  PortClient alice(url_of(server, "late-grant/")), bob(url_through(proxy, "late-grant/"));
+  Claim first = alice.wish(alice.open(), "job"), next = bob.wish(bob.open(), "job");
+  Claim reading = alice.wish(first.session, "job");
+  first.key.kind = next.key.kind = reading.key.kind = Kind::rw;
+  reading.mode = Mode::shared;
+  alice.must_have(first);
+  EXPECT_TRUE(bob.waits(next));
+  EXPECT_EQ(alice.withdraw(first).value(), Withdrawn::done);
+  EXPECT_TRUE(eventually([&] { return bob.has(next); }));
+  test::pb::TxnRequest taking;
+  {
+    const std::lock_guard lock(mutex);
+    ASSERT_TRUE(taking.ParseFromString(last));
+  }
+  EXPECT_TRUE(bob.downgrade(next));
+  test::TransportClient late(server.url());
+  EXPECT_FALSE(late.txn(taking).value().succeeded());
+  EXPECT_TRUE(alice.has(reading));
 }
 
 // Permits
