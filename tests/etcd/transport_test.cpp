@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -378,6 +379,33 @@ TEST(EtcdLogin, ThePasswordIsReadFromItsFileOrAsked) {
   plan.credentials = []() -> Result<Credentials> { return Credentials{.user = "alice", .password = "pw"}; };
   Client asked(users.server().url(), plan);
   EXPECT_TRUE(asked.txn(put("alice/a", "2")));
+}
+
+// Calls end in time, and the next ones find the login done once the words have come.
+TEST(EtcdLogin, CredentialsThatAreNotGivenInTimeHoldNoCallUp) {
+  ServerWithUsers users;
+  std::promise<void> given;
+  std::atomic<bool> hangs = false;
+  Cluster::Plan plan;
+  plan.credentials = [&, future = given.get_future().share()]() -> Result<Credentials> {
+    if (hangs) future.wait();
+    return Credentials{.user = "alice", .password = "pw"};
+  };
+  Client alice(users.server().url(), plan);
+  EXPECT_TRUE(alice.txn(put("alice/a", "1")));
+  hangs = true;
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"user", "delete", "alice"}, {"user", "add", "alice:pw"}, {"user", "grant-role", "alice", "alice"}}) {
+    users.server().must_ctl(words);  // her token is of no use now
+  }
+  auto late = alice.begin_txn(put("alice/a", "2"), 1s);
+  const bool in_time = late.wait_for(30s) == std::future_status::ready;
+  given.set_value();
+  EXPECT_TRUE(in_time);
+  const Result<pb::TxnResponse> refused = test::take(late);
+  EXPECT_EQ(refused.code(), Errc::store_unavailable);
+  EXPECT_TRUE(alice.txn(put("alice/a", "3")));
+  EXPECT_EQ(alice.value("alice/a"), "3");
 }
 
 // Whoever adds a user changes the revision that tokens name.

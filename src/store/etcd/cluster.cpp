@@ -230,7 +230,8 @@ awaitable<Result<std::string>> Cluster::Impl::ask(std::string_view path, std::st
       if (++logins > most_logins) co_return why;
       Result<void> logged_in = co_await members->log_in_anew(token, deadline);
       if (!logged_in && logged_in.code() == Errc::permission_denied) co_return logged_in.error();
-      if (!logged_in) members->leave(channel, logged_in.error());
+      if (!logged_in) why = logged_in.error();
+      if (!logged_in && !deadline.passed(runtime_.now())) members->leave(channel, why);
       continue;
     }
     turn_from(channel, reply.status, began, why);
@@ -267,14 +268,17 @@ awaitable<Result<Response>> Cluster::Impl::call(std::string_view path, Request r
 
 bool Cluster::Impl::open(Role role) {
   Stream& stream = this->stream(role);
-  const Members::SharedChannel& channel = members->channel();
+  const Members::SharedChannel channel = members->channel();
   if (stream.pipe) return true;
   if (!channel) return false;
   auto pipe = std::make_shared<Pipe>(weak_from_this(), role);
   const Channel::Token& token = members->token();
   const auto call = channel->begin(
       role == Role::watches ? "/etcdserverpb.Watch/Watch" : "/etcdserverpb.Lease/LeaseKeepAlive", token, pipe);
-  if (!call) return false;
+  if (!call) {  // it has no streams left
+    members->leave(channel, Error{Errc::store_unavailable, channel->address().to_string() + ": no more streams"});
+    return false;
+  }
   stream = Stream{channel, *call, std::move(pipe), token};
   if (role == Role::watches) watches_.begin();
   return true;

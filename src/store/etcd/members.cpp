@@ -21,12 +21,14 @@ bool without_auth(const Status& status) {
 
 }  // namespace
 
+struct Members::Login {
+  explicit Login(base::Runtime& runtime) : done(runtime) {}
+  base::Gathering done;
+  std::optional<Result<void>> outcome = {};
+};
+
 Members::Members(base::Runtime& runtime, Config config)
-    : Link(runtime),
-      runtime_(runtime),
-      config_(std::move(config)),
-      addresses_(config_.addresses),
-      login_done_(runtime) {}
+    : Link(runtime), runtime_(runtime), config_(std::move(config)), addresses_(config_.addresses) {}
 
 void Members::start(Plan plan) {
   plan_ = std::move(plan);
@@ -75,19 +77,30 @@ awaitable<Result<void>> Members::find() {
   co_return Result<void>();
 }
 
-// Each time: the records are what changes when members do. Who has TLS is never asked without.
+bool Members::has_credentials() const {
+  const CredentialSource& source = plan_.credentials;
+  return source.ask || !source.password_file.empty() || source.from_url;
+}
+
+// Each time: the records are what changes when members do. Those who had TLS once are never asked without, and a password is
+// never sent in plain text because of what DNS does not say.
 awaitable<Result<void>> Members::find_by_name(Deadline deadline) {
   std::string name = "_etcd-client-ssl._tcp." + config_.srv;
-  Result<std::vector<net::Address>> found = co_await net::look_up_srv(runtime_, name, deadline);
+  Result<std::vector<net::Address>> found = co_await net::look_up_srv(runtime_, name, deadline, plan_.dns);
   if (found && !found->empty()) {
     if (!tls_) {
       Result<void> prepared = prepare_tls(net::TlsFiles());
       if (!prepared) co_return prepared;
     }
     for (net::Address& address : *found) address.tls = tls_;
-  } else if (found && !config_.tls) {
+  } else if (found && !tls_) {
+    if (has_credentials()) {
+      co_return Error{
+          Errc::permission_denied,
+          "DNS has no SRV records " + name + ": without TLS, no user and password are sent to members found by DNS"};
+    }
     name = "_etcd-client._tcp." + config_.srv;
-    found = co_await net::look_up_srv(runtime_, name, deadline);
+    found = co_await net::look_up_srv(runtime_, name, deadline, plan_.dns);
   }
   if (!found) co_return found.error();
   if (found->empty()) co_return Error{Errc::store_unavailable, "DNS has no SRV records " + name};
@@ -121,11 +134,11 @@ awaitable<Result<void>> Members::greet(SharedChannel channel) {
   const Deadline deadline = Deadline::in(runtime_.now(), share());
   Result<void> opened = co_await channel->open(deadline);
   if (!opened || token_) co_return opened;
-  Result<void> logged_in = co_await log_in(channel, Deadline::in(runtime_.now(), share()));
+  Result<void> logged_in = co_await log_in(channel);
   co_return logged_in;
 }
 
-awaitable<Result<void>> Members::log_in(SharedChannel channel, Deadline deadline) {
+awaitable<Result<void>> Members::log_in(SharedChannel channel) {
   CredentialSource source = plan_.credentials;
   Result<std::optional<base::Credentials>> credentials = co_await find_credentials(runtime_, std::move(source));
   if (!credentials) co_return credentials.error();
@@ -133,6 +146,7 @@ awaitable<Result<void>> Members::log_in(SharedChannel channel, Deadline deadline
   pb::AuthenticateRequest request;
   request.set_name(std::string((*credentials)->expose().user));
   request.set_password(std::string((*credentials)->expose().password.value_or("")));
+  const Deadline deadline = Deadline::in(runtime_.now(), share());
   Channel::Reply reply =
       co_await channel->unary("/etcdserverpb.Auth/Authenticate", request.SerializeAsString(), nullptr, deadline);
   if (without_auth(reply.status)) co_return Result<void>();
@@ -149,20 +163,30 @@ awaitable<Result<void>> Members::log_in(SharedChannel channel, Deadline deadline
 
 awaitable<Result<void>> Members::log_in_anew(Channel::Token refused, Deadline deadline) {
   const auto self = shared_from_this();
-  while (logging_in_ && !deadline.passed(runtime_.now())) co_await login_done_.wait(deadline.at);
   if (token_ != refused) co_return Result<void>();
   const SharedChannel channel = channel_;
   if (!channel) co_return Error{Errc::store_unavailable, "the connection is gone"};
-  if (logging_in_) co_return Error{Errc::store_unavailable, "no login in time"};
-  logging_in_ = true;
-  Result<void> logged_in = co_await log_in(channel, deadline);
-  logging_in_ = false;
-  login_done_.notify();
-  if (logged_in && token_ == refused) {
+  std::shared_ptr<Login> login = login_;
+  if (!login) {
+    login = login_ = std::make_shared<Login>(runtime_);
+    base::spawn(runtime_, log_in_alone(std::static_pointer_cast<Members>(self), channel, login));
+  }
+  while (!login->outcome && !over() && !deadline.passed(runtime_.now())) co_await login->done.wait(deadline.at);
+  if (!login->outcome) co_return Error{Errc::store_unavailable, "no login in time"};
+  if (*login->outcome && token_ == refused) {
     co_return Error{Errc::permission_denied,
                     channel->address().to_string() + ": the server wants a user and a password"};
   }
-  co_return logged_in;
+  co_return *login->outcome;
+}
+
+// By itself: nobody who waits for it may have to wait for longer than its deadline.
+awaitable<void> Members::log_in_alone([[maybe_unused]] std::shared_ptr<Members> self, SharedChannel channel,
+                                      std::shared_ptr<Login> login) {
+  Result<void> logged_in = co_await log_in(std::move(channel));
+  login->outcome = std::move(logged_in);
+  login_.reset();
+  login->done.notify();
 }
 
 void Members::leave(const SharedChannel& channel, const Error& why) {
@@ -178,7 +202,7 @@ void Members::stop() {
   close_link();
   if (trying_) trying_->close();
   if (const SharedChannel channel = std::exchange(channel_, nullptr)) channel->close();
-  login_done_.notify();
+  if (login_) login_->done.notify();
 }
 
 }  // namespace pawl::store::etcd

@@ -9,9 +9,12 @@
 
 #include <pawl/result.hpp>
 
+#include <netinet/in.h>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +38,7 @@ class Members final : public net::Link {
   struct Plan {
     Duration timeout = {};  ///< for connecting to one member
     CredentialSource credentials = {};
+    std::optional<sockaddr_in> dns = {};  ///< asked for SRV records, instead of the system's resolver
     std::function<void(const SharedChannel&)> up = {};
     std::function<void(const Error& why)> down = {};
   };
@@ -48,7 +52,8 @@ class Members final : public net::Link {
   const Channel::Token& token() const { return token_; }
   /// The member behind this channel is of no use. Calls under way may end.
   void leave(const SharedChannel& channel, const Error& why);
-  /// The servers do not take this token (any more): gets another one, unless that has happened already.
+  /// The servers do not take this token (any more): gets another one, unless that has happened already. Whoever gives the
+  /// credentials may take longer than the deadline: then the next call finds what came of it.
   /// Errors: permission_denied (also where we have no credentials), store_unavailable.
   awaitable<Result<void>> log_in_anew(Channel::Token refused, Deadline deadline);
   void stop();
@@ -63,7 +68,10 @@ class Members final : public net::Link {
   awaitable<Result<void>> find_by_name(Deadline deadline);
   Result<void> prepare_tls(const net::TlsFiles& files);
   awaitable<Result<void>> greet(SharedChannel channel);
-  awaitable<Result<void>> log_in(SharedChannel channel, Deadline deadline);
+  struct Login;
+  awaitable<void> log_in_alone(std::shared_ptr<Members> self, SharedChannel channel, std::shared_ptr<Login> login);
+  awaitable<Result<void>> log_in(SharedChannel channel);
+  bool has_credentials() const;
   SharedChannel make_channel(const net::Address& address);
   Duration share() const;
 
@@ -76,8 +84,7 @@ class Members final : public net::Link {
   SharedChannel channel_;
   SharedChannel trying_;
   Channel::Token token_;
-  base::Gathering login_done_;
-  bool logging_in_ = false;
+  std::shared_ptr<Login> login_;  // under way
 };
 
 }  // namespace pawl::store::etcd

@@ -1,6 +1,7 @@
 #include "store/net/srv.hpp"
 
 #include "base/real_runtime.hpp"
+#include "tests/support/dns_answer.hpp"
 #include "tests/support/real_work.hpp"
 #include "tests/support/socket.hpp"
 
@@ -22,36 +23,14 @@ namespace pawl::store::net {
 namespace {
 
 using namespace std::chrono_literals;
+using test::answer;
+using test::name;
+using test::number;
+using test::record;
+using test::srv;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string number(unsigned value) { return {static_cast<char>(value >> 8U), static_cast<char>(value)}; }
-
-std::string name(const std::vector<std::string>& labels) {
-  std::string bytes;
-  for (const std::string& label : labels) bytes += static_cast<char>(label.size()) + label;
-  return bytes + '\0';
-}
-
-std::string record(unsigned type, const std::string& data) {
-  return number(0xc00c) + number(type) + number(1) + std::string(4, '\0') + number(static_cast<unsigned>(data.size())) +
-         data;
-}
-
-std::string srv(unsigned priority, unsigned weight, unsigned port, const std::string& host) {
-  return record(33, number(priority) + number(weight) + number(port) + host);
-}
-
-/// The answer to a question that stands behind the header of 12 bytes.
-std::string answer(const std::string& question, const std::vector<std::string>& records, unsigned code = 0) {
-  std::string bytes = question.substr(0, 2) + number(0x8180 | code) + number(1) +
-                      number(static_cast<unsigned>(records.size())) + number(0) + number(0);
-  const std::size_t end = question.find('\0', 12);  // of the name
-  bytes += question.substr(12, end + 1 + 4 - 12);
-  for (const std::string& one : records) bytes += one;
-  return bytes;
-}
 
 std::string question() {
   return number(7) + std::string(10, '\0') + name({"_etcd-client", "_tcp", "example", "com"}) + number(33) + number(1);
