@@ -6,6 +6,7 @@
 #include "store/record.hpp"
 #include "store/registry.hpp"
 #include "store/store.hpp"
+#include "tests/etcd/new_leader.hpp"
 #include "tests/etcd/transport_client.hpp"
 #include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
@@ -19,10 +20,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -42,7 +45,9 @@ using test::EtcdServer;
 using test::eventually;
 using test::Fault;
 using test::Proxy;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 /// One client at the port, from the test's thread.
 class PortClient {
@@ -62,8 +67,8 @@ class PortClient {
     return run(store_->open_session(request, soon())).value().id;
   }
   Result<store::Renewal> renew(SessionId session) { return run(store_->renew(session, soon())); }
-  Claim wish(SessionId session, const std::string& name) {
-    const store::LockKey key{Kind::mutex, store::LockName::make(name).value()};
+  Claim wish(SessionId session, const std::string& name, Kind kind = Kind::mutex) {
+    const store::LockKey key{kind, store::LockName::make(name).value()};
     Claim claim{runtime_.make_id<store::ClaimId>(), session, key};
     claim.lease = 60s;
     return claim;
@@ -75,6 +80,15 @@ class PortClient {
     return claim;
   }
   Result<ClaimState> claim(const Claim& wish) { return run(scheme().claim(wish, soon())); }
+  std::future<Result<ClaimState>> begin_claim(const Claim& wish) {
+    return test::begin(runtime_, scheme().claim(wish, soon()));
+  }
+  /// It may be refused once.
+  Token must_have_at_last(const Claim& wish) {
+    const Result<ClaimState> first = claim(wish);
+    EXPECT_TRUE(first || first.code() == Errc::store_unavailable);
+    return first ? std::get<Granted>(*first).token : must_have(wish);
+  }
   Token must_have(const Claim& wish) { return std::get<Granted>(claim(wish).value()).token; }
   bool has(const Claim& wish) {
     const Result<ClaimState> state = claim(wish);
@@ -148,6 +162,143 @@ TEST(EtcdPort, AfterTheRestoreOfASnapshotTokensDoNotRepeat) {
   EXPECT_GT(next.epoch(), last.epoch());
   PortClient bob(url_of(server, "restore/"));
   EXPECT_EQ(bob.epoch(), next.epoch()) << "a client that has seen nothing of it learns it from the record";
+}
+
+// Its revisions begin anew as well, and nothing but the id tells.
+TEST(EtcdPort, AfterARestoreUnderAnotherClusterIdTokensDoNotFall) {
+  EtcdServer server;
+  const test::TemporaryFolder folder;
+  PortClient alice(url_of(server, "renamed/")), bob(url_of(server, "renamed/"));
+  const SessionId bobs = bob.open();
+  EXPECT_TRUE(bob.renew(bobs));
+  server.snapshot(folder.path() + "/snapshot");
+  const SessionId alices = alice.open();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(alice.withdraw(alice.wish(alices, "other")).value(), Withdrawn::not_there);
+  const Token last = alice.must_have(alice.wish(alices, "job"));
+  server.restore(folder.path() + "/snapshot", "another-cluster");
+
+  EXPECT_TRUE(test::eventually([&] { return bob.renew(bobs).code() == Errc::lost; }))
+      << "what was released since the snapshot may be there again";
+  const Token next = bob.must_have(bob.wish(bob.open(), "job"));
+  EXPECT_GT(next, last);
+  EXPECT_GT(next.epoch(), last.epoch());
+  EXPECT_TRUE(test::eventually([&] { return alice.renew(alices).code() == Errc::lost; }));
+  EXPECT_EQ(alice.epoch(), next.epoch()) << "she raises it no further";
+}
+
+// Claims that are made while the epoch is being raised.
+TEST(EtcdPort, NoClaimIsGrantedInTheOldEpochOnceARestoreWasNoticed) {
+  EtcdServer server;
+  const test::TemporaryFolder folder;
+  PortClient alice(url_of(server, "window/"));
+  const SessionId session = alice.open();
+  EXPECT_TRUE(alice.renew(session));
+  server.snapshot(folder.path() + "/snapshot");
+  Token last;
+  for (int i = 0; i < 2000; ++i) {
+    const Claim late = alice.wish(session, "job");
+    last = alice.must_have(late);
+    EXPECT_EQ(alice.withdraw(late).value(), Withdrawn::done);
+  }
+  server.restore(folder.path() + "/snapshot");
+  const auto granted_behind = [&](const Result<ClaimState>& state) {
+    return state && std::get<Granted>(*state).token <= last;
+  };
+  std::vector<std::future<Result<ClaimState>>> claims;
+  bool over = false;
+  for (int i = 0; !over; ++i) {
+    auto claim = alice.begin_claim(alice.wish(session, "late " + std::to_string(i)));
+    if (claim.wait_for(1ms) == std::future_status::ready) {
+      const Result<ClaimState> state = test::take(claim);
+      over = state.code() == Errc::lost;
+      EXPECT_FALSE(granted_behind(state));
+    } else {
+      claims.push_back(std::move(claim));
+    }
+  }
+  for (auto& claim : claims) EXPECT_FALSE(granted_behind(test::take(claim)));
+}
+
+TEST(EtcdPort, ALeaderThatHasNotHeardOfTheSessionYetDoesNotEndIt) {
+  const EtcdServer& server = EtcdServer::shared();
+  test::NewLeader leader(server.port());
+  PortClient alice("etcd://127.0.0.1:" + std::to_string(leader.port()) + "?prefix=new-leader/");
+  const SessionId session = alice.open(60s);
+  leader.deny(60, 1);
+  EXPECT_TRUE(alice.renew(session));
+  leader.deny(60, 1000);
+  EXPECT_EQ(alice.renew(session).code(), Errc::store_unavailable);
+  leader.deny(60, 0);
+  EXPECT_TRUE(alice.renew(session));
+  leader.deny(60, 1000);
+  server.revoke(lease_of(session));
+  EXPECT_EQ(alice.renew(session).code(), Errc::lost);
+}
+
+TEST(EtcdPort, AHoldWithADelayIsNotConfirmedUntilItsOwnLeaseIs) {
+  const EtcdServer& server = EtcdServer::shared();
+  test::NewLeader leader(server.port());
+  PortClient alice("etcd://127.0.0.1:" + std::to_string(leader.port()) + "?prefix=delays/");
+  const SessionId session = alice.open(60s);
+  Claim delayed = alice.wish(session, "job");
+  delayed.lock_delay = 10s;
+  alice.must_have(delayed);
+  alice.must_have(alice.wish(session, "another job"));
+  const char second = 71;  // a second more than both
+  leader.deny(second, 1);
+  EXPECT_THAT(alice.renew(session).value().unconfirmed, IsEmpty()) << "it is asked for again";
+  leader.deny(second, 1000);
+  EXPECT_THAT(alice.renew(session).value().unconfirmed, ElementsAre(delayed.id));
+  leader.deny(second, 0);
+  EXPECT_THAT(alice.renew(session).value().unconfirmed, IsEmpty()) << "as long as its key may be there, it is kept up";
+}
+
+// A lease beside the session's own that is gone ends what is bound to it, and nothing else.
+TEST(EtcdPort, ALeaseOfADelayThatWasRevokedByHandEndsItsHoldsAlone) {
+  const EtcdServer& server = EtcdServer::shared();
+  PortClient alice(url_of(server, "second/"));
+  const SessionId session = alice.open();
+  Claim delayed = alice.wish(session, "job"), later = alice.wish(session, "another job");
+  delayed.lock_delay = later.lock_delay = 10s;
+  alice.must_have(delayed);
+  const std::vector<test::EtcdRecord> line = server.records("second/queue/mutex/job/");
+  ASSERT_FALSE(line.empty());
+  ASSERT_NE(line.at(0).lease, lease_of(session));
+  server.revoke(line.at(0).lease);
+  alice.must_have_at_last(later);
+  EXPECT_THAT(alice.renew(session).value().unconfirmed, ElementsAre(delayed.id));
+  EXPECT_EQ(alice.look(later).value().place, Standing::Place::held);
+  EXPECT_EQ(alice.withdraw(delayed).value(), Withdrawn::not_there);
+  EXPECT_THAT(alice.renew(session).value().unconfirmed, IsEmpty());
+}
+
+TEST(EtcdPort, ALeaseOfAHistoryThatWasRevokedByHandEndsNoElection) {
+  const EtcdServer& server = EtcdServer::shared();
+  PortClient alice(url_of(server, "history/"));
+  const SessionId session = alice.open();
+  alice.must_have(alice.wish(session, "chair", Kind::election));
+  std::int64_t history = 0;
+  for (const test::EtcdRecord& record : server.records("history/")) {
+    if (record.lease != 0 && record.lease != lease_of(session)) history = record.lease;
+  }
+  ASSERT_NE(history, 0);
+  server.revoke(history);
+  alice.must_have_at_last(alice.wish(session, "another chair", Kind::election));
+  EXPECT_TRUE(alice.renew(session));
+}
+
+// A session that could not be made, and a delay that nobody has any more.
+TEST(EtcdPort, LeasesThatAreNotNeededAnyMoreAreRevoked) {
+  EtcdServer server;
+  PortClient alice(url_of(server, "unused/"));
+  const SessionId session = alice.open();
+  Claim delayed = alice.wish(session, "job");
+  delayed.lock_delay = 10s;
+  alice.must_have(delayed);
+  EXPECT_EQ(server.leases().size(), 2U);
+  EXPECT_EQ(alice.withdraw(delayed).value(), Withdrawn::done);
+  EXPECT_TRUE(alice.renew(session));
+  EXPECT_TRUE(test::eventually([&] { return server.leases().size() == 1U; }));
 }
 
 // etcd#11456: a waiter whose lease has ended is not the next holder, although it has waited.

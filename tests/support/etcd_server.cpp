@@ -269,7 +269,7 @@ bool EtcdServer::serves(Milliseconds patience) const {
 
 void EtcdServer::snapshot(const std::string& file) const { must_ctl({"snapshot", "save", file}); }
 
-void EtcdServer::restore(const std::string& file) {
+void EtcdServer::restore(const std::string& file, const std::string& token) {
   kill();
   std::filesystem::remove_all(folder() + "/data");
   std::vector<std::string> words{"snapshot", "restore", file, "--data-dir", folder() + "/data"};
@@ -278,6 +278,7 @@ void EtcdServer::restore(const std::string& file) {
     const auto found = std::find(flags.begin(), flags.end(), same);
     words.insert(words.end(), {*found, *(found + 1)});
   }
+  if (!token.empty()) words.insert(words.end(), {"--initial-cluster-token", token});
   must_ctl(words);
   start();
 }

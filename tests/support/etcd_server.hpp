@@ -96,7 +96,8 @@ class EtcdServer {
 
   void snapshot(const std::string& file) const;
   /// Killed, and again on the same port as it was when the snapshot was taken: as an operator does after a disaster.
-  void restore(const std::string& file);
+  /// `token`: of the initial cluster, which makes it another cluster by its id.
+  void restore(const std::string& file, const std::string& token = {});
 
   /// One for the whole test program: a test takes a prefix of its own.
   static EtcdServer& shared();

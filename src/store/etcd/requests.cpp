@@ -114,6 +114,25 @@ void on_success(pb::TxnRequest& txn, pb::RequestOp op) { *txn.add_success() = st
 
 void on_failure(pb::TxnRequest& txn, pb::RequestOp op) { *txn.add_failure() = std::move(op); }
 
+namespace {
+
+void add_leases(const pb::TxnRequest& txn, std::set<std::int64_t>& leases) {
+  for (const auto* ops : {&txn.success(), &txn.failure()}) {
+    for (const pb::RequestOp& op : *ops) {
+      if (op.has_request_txn()) add_leases(op.request_txn(), leases);
+      if (op.has_request_put() && op.request_put().lease() != 0) leases.insert(op.request_put().lease());
+    }
+  }
+}
+
+}  // namespace
+
+std::set<std::int64_t> leases_of(const pb::TxnRequest& txn) {
+  std::set<std::int64_t> leases;
+  add_leases(txn, leases);
+  return leases;
+}
+
 const google::protobuf::RepeatedPtrField<pb::KeyValue>& found(const pb::TxnResponse& response, int i) {
   static const pb::RangeResponse nothing;
   return (i < response.responses_size() ? response.responses(i).response_range() : nothing).kvs();

@@ -4,6 +4,7 @@
 #include "store/etcd/layout.hpp"
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 /// The parts of etcd's transactions.
@@ -32,6 +33,9 @@ pb::RequestOp nested(pb::TxnRequest txn);
 
 void on_success(pb::TxnRequest& txn, pb::RequestOp op);
 void on_failure(pb::TxnRequest& txn, pb::RequestOp op);
+
+/// All leases on which it may put something.
+std::set<std::int64_t> leases_of(const pb::TxnRequest& txn);
 
 /// The keys that the i-th part has found.
 const google::protobuf::RepeatedPtrField<pb::KeyValue>& found(const pb::TxnResponse& response, int i);

@@ -34,7 +34,7 @@ Error not_applied(Error error) {
 }  // namespace
 
 Server::Server(base::Runtime& runtime, Config config)
-    : runtime_(runtime), config_(std::move(config)), layout_(config_.prefix, config_.raw_names) {}
+    : runtime_(runtime), config_(std::move(config)), layout_(config_.prefix, config_.raw_names), restored_(runtime) {}
 
 Server::~Server() {
   base::or_out_of_memory([this] {
@@ -61,6 +61,9 @@ awaitable<Result<void>> Server::connect(Deadline deadline) {
     plan.seen = [weak = weak_from_this()](const pb::ResponseHeader& header) {
       if (const auto server = weak.lock()) server->note(header);
     };
+    plan.up = [weak = weak_from_this()] {
+      if (const auto server = weak.lock()) base::spawn(server->runtime_, server->look_whether_restored(server));
+    };
     plan.down = surroundings_.reconnecting;
     plan.credentials = surroundings_.credentials;
     cluster_->start(std::move(plan));
@@ -81,33 +84,62 @@ void Server::note(const pb::ResponseHeader& header) {
   highest_.revision = std::max(highest_.revision, header.revision());
 }
 
-awaitable<Result<pb::TxnResponse>> Server::write(pb::TxnRequest request, Deadline deadline) {
+bool Server::is_behind(const pb::ResponseHeader& header, const Highest& highest) {
+  return header.cluster_id() == highest.cluster && header.revision() < highest.revision;
+}
+
+/// Errors: outcome_unknown, where the store was restored from a backup.
+awaitable<Result<pb::TxnResponse>> Server::ask(pb::TxnRequest request, Deadline deadline) {
   const auto self = shared_from_this();
-  const Highest before = highest_;
+  const Before before = this->before();
   Result<pb::TxnResponse> answer = co_await cluster_->txn(std::move(request), deadline);
   if (!answer) co_return answer;
   const pb::ResponseHeader header = answer->header();
-  const bool went_back = header.cluster_id() == before.cluster && header.revision() < before.revision;
-  if (!went_back) {
-    note(header);
-    co_return answer;
-  }
-  // A snapshot was restored: what was granted since it was taken is unknown here, and its revisions come again.
-  highest_ = {header.cluster_id(), header.revision()};
-  Result<std::uint64_t> raised = co_await change_epoch(true, deadline);
-  if (!raised) {
-    highest_ = before;  // so that the next answer tells again
-    co_return Error{Errc::outcome_unknown, raised.error().message};
-  }
-  end_all_sessions();
+  // By the cluster of the epoch: a keepalive or a watch may have told of the new one before.
+  const bool moved = epoch_.cluster != 0 && header.cluster_id() != epoch_.cluster;
+  if (before.restores == restores_ && !moved && !is_behind(header, before.highest)) co_return answer;
+  Result<void> begun = co_await begin_anew(before.restores, deadline);
+  if (!begun) co_return Error{Errc::outcome_unknown, begun.error().message};
   co_return Error{Errc::outcome_unknown, "etcd was restored from a backup; the epoch was raised"};
+}
+
+awaitable<Result<pb::TxnResponse>> Server::write(pb::TxnRequest request, Deadline deadline) {
+  const auto self = shared_from_this();
+  std::set<std::int64_t> leases = leases_of(request);
+  Result<pb::TxnResponse> answer = co_await ask(std::move(request), deadline);
+  if (answer || answer.code() != Errc::lost) co_return answer;
+  // Not the session's: without its key, nothing would have been put on its lease.
+  a_lease_is_gone(std::move(leases));
+  co_return Error{Errc::store_unavailable, answer.error().message};
 }
 
 awaitable<Result<pb::TxnResponse>> Server::read(pb::TxnRequest request, Deadline deadline) {
   const auto self = shared_from_this();
-  Result<pb::TxnResponse> answer = co_await cluster_->txn(std::move(request), deadline);
+  Result<pb::TxnResponse> answer = co_await ask(std::move(request), deadline);
   if (!answer) co_return not_applied(answer.error());
   co_return answer;
+}
+
+/// A snapshot was restored: what was granted since it was taken is unknown here, and its revisions come again. Until the
+/// epoch is raised, every answer is taken for one that is behind. Requests that find out at the same time raise it once.
+awaitable<Result<void>> Server::begin_anew(std::uint64_t restores, Deadline deadline) {
+  const auto self = shared_from_this();
+  while (restoring_ && restores_ == restores && !deadline.passed(runtime_.now())) co_await restored_.wait(deadline.at);
+  if (restores_ != restores) co_return Result<void>();
+  if (restoring_) co_return Error{Errc::store_unavailable, "the epoch was not raised in time"};
+  restoring_ = true;
+  Result<std::uint64_t> raised = co_await change_epoch(Change::restored, deadline);
+  restoring_ = false;
+  restored_.notify();
+  if (!raised) co_return raised.error();
+  co_return Result<void>();
+}
+
+/// Whoever knows the higher revision must tell the others, who cannot know, before they are granted what it holds.
+awaitable<void> Server::look_whether_restored([[maybe_unused]] std::shared_ptr<Server> self) {
+  if (epoch_.text.empty()) co_return;
+  const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+  [[maybe_unused]] const Result<void> known = co_await learn_epoch(deadline);
 }
 
 // The epoch.
@@ -115,18 +147,20 @@ awaitable<Result<pb::TxnResponse>> Server::read(pb::TxnRequest request, Deadline
 void Server::require_epoch(pb::TxnRequest& txn) const { require_value(txn, layout_.epoch(), epoch_.text); }
 
 awaitable<Result<void>> Server::learn_epoch(Deadline deadline) {
-  Result<std::uint64_t> known = co_await change_epoch(false, deadline);
+  Result<std::uint64_t> known = co_await change_epoch(Change::learn, deadline);
   if (!known) co_return known.error();
   co_return Result<void>();
 }
 
-awaitable<Result<std::uint64_t>> Server::change_epoch(bool raise, Deadline deadline) {
+awaitable<Result<std::uint64_t>> Server::change_epoch(Change change, Deadline deadline) {
   const auto self = shared_from_this();
   for (int i = 0; i < epoch_attempts; ++i) {
+    const Before before = this->before();
     pb::TxnRequest question;
     on_success(question, getting(layout_.epoch()));
-    Result<pb::TxnResponse> answer = co_await read(std::move(question), deadline);
-    if (!answer) co_return answer.error();
+    Result<pb::TxnResponse> answer = co_await cluster_->txn(std::move(question), deadline);
+    if (!answer) co_return not_applied(answer.error());
+    pb::ResponseHeader header = answer->header();
     const pb::KeyValue* there = found_one(*answer, 0);
     const std::int64_t mod_revision = there == nullptr ? 0 : there->mod_revision();
     std::optional<fencing::EpochRecord> record;
@@ -135,12 +169,22 @@ awaitable<Result<std::uint64_t>> Server::change_epoch(bool raise, Deadline deadl
       if (!parsed) co_return parsed.error();
       record = std::move(*parsed);
     }
+    const bool moved = epoch_.cluster != 0 && header.cluster_id() != epoch_.cluster;
+    const bool fell = record && record->epoch < epoch_.number;
+    const bool unexpected = moved || fell || is_behind(header, before.highest) || before.restores != restores_;
+    if (unexpected && change != Change::restored) {
+      Result<void> begun = co_await begin_anew(before.restores, deadline);
+      if (!begun) co_return begun.error();
+      continue;
+    }
     const std::uint64_t now = runtime_.unix_milliseconds();
     const std::uint64_t store_id = store_id_ != 0 ? store_id_.load() : runtime_.random();
-    const std::string identity = base::hex(answer->header().cluster_id());
+    const std::string identity = base::hex(header.cluster_id());
     Result<fencing::EpochDecision> decided = fencing::decide(record, identity, now, store_id);
     if (!decided) co_return decided.error();
     fencing::EpochRecord& next = decided->record;
+    // In a cluster of another id the first one to come has raised it: the record in the snapshot names the old one.
+    const bool raise = change == Change::raise || (change == Change::restored && !moved);
     const bool went_back = next.epoch < epoch_.number;
     if (raise || went_back) {
       Result<std::uint64_t> number = fencing::next_epoch(std::max(next.epoch, epoch_.number), now);
@@ -148,15 +192,21 @@ awaitable<Result<std::uint64_t>> Server::change_epoch(bool raise, Deadline deadl
       next.epoch = *number;
     }
     if (raise || went_back || decided->must_write) {
-      pb::TxnRequest change;
-      require_unchanged(change, layout_.epoch(), mod_revision);
-      on_success(change, putting(layout_.epoch(), next.to_text(), 0));
-      Result<pb::TxnResponse> changed = co_await cluster_->txn(std::move(change), deadline);
+      pb::TxnRequest request;
+      require_unchanged(request, layout_.epoch(), mod_revision);
+      on_success(request, putting(layout_.epoch(), next.to_text(), 0));
+      Result<pb::TxnResponse> changed = co_await cluster_->txn(std::move(request), deadline);
       if (!changed) co_return changed.error();
-      if (!changed->succeeded()) continue;
+      if (!changed->succeeded() || before.restores != restores_) continue;
+      header = changed->header();
     }
-    epoch_ = {next.epoch, next.to_text()};
+    epoch_ = {next.epoch, next.to_text(), header.cluster_id()};
     store_id_ = next.store_id;
+    if (change == Change::restored) {
+      ++restores_;
+      highest_ = {header.cluster_id(), header.revision()};
+      end_all_sessions();
+    }
     co_return next.epoch;
   }
   co_return Error{Errc::store_unavailable, "the epoch keeps being changed"};
@@ -166,14 +216,14 @@ awaitable<Result<std::uint64_t>> Server::epoch(Deadline deadline) {
   const auto self = shared_from_this();
   Result<void> reached = co_await ready(deadline);
   if (!reached) co_return reached.error();
-  co_return co_await change_epoch(false, deadline);
+  co_return co_await change_epoch(Change::learn, deadline);
 }
 
 awaitable<Result<std::uint64_t>> Server::raise_epoch(Deadline deadline) {
   const auto self = shared_from_this();
   Result<void> reached = co_await ready(deadline);
   if (!reached) co_return reached.error();
-  co_return co_await change_epoch(true, deadline);
+  co_return co_await change_epoch(Change::raise, deadline);
 }
 
 // Sessions.
@@ -198,7 +248,10 @@ awaitable<Result<SessionGrant>> Server::open_session(SessionRequest request, Dea
   if (!seconds) co_return seconds.error();
   session->seconds = *seconds;
   Result<void> made = co_await make_session_key(session, deadline);
-  if (!made) co_return made.error();
+  if (!made) {
+    revoke_soon(session->lease);
+    co_return made.error();
+  }
   sessions_[session->id] = session;
   watch_mailbox(session);
   const Duration granted = std::chrono::seconds(session->seconds);
@@ -241,6 +294,7 @@ void Server::may_have_missed(Session& session) {
 void Server::end_all_sessions() {
   const auto all = sessions_;
   for (const auto& [id, session] : all) over(*session);
+  history_ = {};
   if (surroundings_.sessions_in_doubt) surroundings_.sessions_in_doubt();
 }
 
@@ -249,39 +303,38 @@ void Server::over(Session& session) {
   sessions_.erase(session.id);
 }
 
-/// All leases of the session, its own last, so that the others outlast it. Answers whose word that was.
-awaitable<Result<std::set<std::uint64_t>>> Server::keep_alive(SharedSession session, Deadline deadline) {
-  std::set<std::uint64_t> terms;
-  std::erase_if(session->second_leases, [](const auto& second) { return second.second.users.empty(); });
+/// All leases of the session, its own last, so that the others outlast it.
+awaitable<Result<Server::Kept>> Server::keep_alive(SharedSession session, Deadline deadline) {
+  Kept all;
   std::vector<std::int64_t> leases;
-  for (const auto& [seconds, second] : session->second_leases) leases.push_back(second.id);
+  for (const Session::SecondLease& second : session->second_leases) leases.push_back(second.id);
   for (const std::int64_t lease : leases) {
     Result<Cluster::Kept> kept = co_await cluster_->keep_alive(lease, deadline);
-    if (kept) terms.insert(kept->raft_term);
-    if (kept) continue;
-    if (kept.code() != Errc::lost) co_return not_applied(kept.error());
-    // Revoked by hand, and the keys of its holds with it.
-    std::erase_if(session->second_leases, [&](const auto& second) { return second.second.id == lease; });
-    may_have_missed(*session);
+    if (!kept && kept.code() != Errc::lost) co_return not_applied(kept.error());
+    for (Session::SecondLease& second : session->second_leases) {
+      if (second.id == lease) second.doubted = second.gone || !kept;
+    }
+    if (kept) all.terms.insert(kept->raft_term);
+    if (!kept) all.missing.insert(lease);
   }
   Result<Cluster::Kept> kept = co_await cluster_->keep_alive(session->lease, deadline);
-  if (!kept) co_return not_applied(kept.error());
-  terms.insert(kept->raft_term);
-  co_return terms;
+  if (!kept && kept.code() != Errc::lost) co_return not_applied(kept.error());
+  if (kept) all.terms.insert(kept->raft_term);
+  all.session_missing = !kept;
+  co_return all;
 }
 
 // A leader that was deposed and does not know it answers keepalives as well. Only if it was still the leader when a later
-// write went through, the lease is as long as it says.
+// write went through, the lease is as long as it says. A new leader may say that there is no such lease, since it has not
+// heard of it yet: that write knows, for a lease takes its keys along.
 awaitable<Result<Renewal>> Server::renew(SessionId id, Deadline deadline) {
   const auto self = shared_from_this();
   const SharedSession session = this->session(id);
   if (!session) co_return has_ended(id);
-  for (int i = 0; i < renewal_attempts; ++i) {
-    Result<std::set<std::uint64_t>> terms = co_await keep_alive(session, deadline);
-    if (!terms) {
-      if (terms.code() == Errc::lost) over(*session);
-      co_return terms.error();
-    }
+  drop_unused_leases(*session);
+  for (int left = renewal_attempts; left > 0; --left) {
+    Result<Kept> kept = co_await keep_alive(session, deadline);
+    if (!kept) co_return kept.error();
     pb::TxnRequest request;
     require_created(request, session->key, session->created);
     on_success(request, erasing(layout_.nothing()));
@@ -293,16 +346,56 @@ awaitable<Result<Renewal>> Server::renew(SessionId id, Deadline deadline) {
       over(*session);
       co_return has_ended(id);
     }
-    terms->insert(answer->header().raft_term());
-    if (terms->size() > 1) continue;
+    kept->terms.insert(answer->header().raft_term());
+    const bool again = left > 1 && !kept->missing.empty();
+    if (kept->terms.size() > 1 || kept->session_missing || again) continue;
     const pb::KeyValue* mail = found_one(*answer, 1);
     if (mail != nullptr && mail->mod_revision() > std::max(session->heard, session->missed)) {
       session->missed = mail->mod_revision();
       may_have_missed(*session);
     }
-    co_return session->news.renewal();
+    co_return renewed(*session, *kept);
   }
-  co_return Error{Errc::store_unavailable, "the leader that has answered was deposed meanwhile"};
+  co_return Error{Errc::store_unavailable, "the leader that answered was deposed, or has just been elected"};
+}
+
+/// Holds on a second lease that was not renewed are lost. Their keys may be there still: it is asked for until they have left.
+Renewal Server::renewed(Session& session, const Kept& kept) {
+  if (!kept.missing.empty()) may_have_missed(session);
+  Renewal renewal = session.news.renewal();
+  for (const Session::SecondLease& second : session.second_leases) {
+    if (!kept.missing.contains(second.id)) continue;
+    renewal.unconfirmed.insert(renewal.unconfirmed.end(), second.users.begin(), second.users.end());
+  }
+  return renewal;
+}
+
+void Server::drop_unused_leases(Session& session) {
+  std::erase_if(session.second_leases, [this](const Session::SecondLease& second) {
+    if (second.users.empty()) revoke_soon(second.id);
+    return second.users.empty();
+  });
+}
+
+/// One of those, and it is not a session's own.
+void Server::a_lease_is_gone(std::set<std::int64_t> named) {
+  for (const auto& [id, session] : sessions_) named.erase(session->lease);
+  if (named.contains(history_.lease)) history_ = {};
+  for (const auto& [id, session] : sessions_) {
+    for (Session::SecondLease& second : session->second_leases) {
+      if (!named.contains(second.id)) continue;
+      second.doubted = true;
+      second.gone = named.size() == 1;
+    }
+  }
+}
+
+// It would run out by itself: nobody waits for this.
+void Server::revoke_soon(std::int64_t lease) { base::spawn(runtime_, revoke(shared_from_this(), lease)); }
+
+awaitable<void> Server::revoke([[maybe_unused]] std::shared_ptr<Server> self, std::int64_t lease) {
+  const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+  [[maybe_unused]] const Result<void> gone = co_await cluster_->revoke_lease(lease, deadline);
 }
 
 awaitable<Result<void>> Server::close_session(SessionId id, Deadline deadline) {
@@ -312,7 +405,7 @@ awaitable<Result<void>> Server::close_session(SessionId id, Deadline deadline) {
   Result<void> revoked = co_await cluster_->revoke_lease(session->lease, deadline);
   if (!revoked) co_return revoked.error();
   std::vector<std::int64_t> unused;
-  for (const auto& [seconds, second] : session->second_leases) {
+  for (const Session::SecondLease& second : session->second_leases) {
     if (second.users.empty()) unused.push_back(second.id);  // the others run out: their holds were not released
   }
   over(*session);
@@ -328,25 +421,31 @@ awaitable<Result<std::int64_t>> Server::second_lease(SharedSession session, Dura
                                                      Deadline deadline) {
   const auto self = shared_from_this();
   const std::int64_t seconds = std::chrono::ceil<std::chrono::seconds>(delay).count();
-  const auto known = session->second_leases.find(seconds);
-  if (known != session->second_leases.end()) {
-    known->second.users.insert(claim);
-    co_return known->second.id;
+  const auto known = [&] {
+    auto& all = session->second_leases;
+    return std::find_if(all.begin(), all.end(), [seconds](const Session::SecondLease& second) {
+      return second.seconds == seconds && !second.doubted;
+    });
+  };
+  if (known() == session->second_leases.end()) {
+    const std::int64_t id = fresh_lease_id();
+    const std::int64_t length = session->seconds + seconds + slack;
+    Result<std::int64_t> granted = co_await cluster_->grant_lease(id, length, deadline);
+    if (!granted)
+      co_return not_applied(granted.error());  // whether there is one more lease that runs out changes nothing
+    const bool faster = known() != session->second_leases.end();  // another claim
+    if (faster) revoke_soon(id);
+    if (!faster) session->second_leases.push_back({.id = id, .seconds = seconds});
   }
-  const std::int64_t id = fresh_lease_id();
-  const std::int64_t length = session->seconds + seconds + slack;
-  Result<std::int64_t> granted = co_await cluster_->grant_lease(id, length, deadline);
-  if (!granted)
-    co_return not_applied(granted.error());  // whether there is one more lease that runs out changes nothing
-  // Another claim may have been faster.
-  Session::SecondLease& second = session->second_leases[seconds];
-  if (second.id == 0) second.id = id;
-  second.users.insert(claim);
-  co_return second.id;
+  for (Session::SecondLease& second : session->second_leases) {
+    if (second.gone) second.users.erase(claim);  // it has no key on that one
+  }
+  known()->users.insert(claim);
+  co_return known()->id;
 }
 
 void Server::leave_second_lease(Session& session, ClaimId claim) {
-  for (auto& [seconds, second] : session.second_leases) second.users.erase(claim);
+  for (Session::SecondLease& second : session.second_leases) second.users.erase(claim);
 }
 
 awaitable<Result<std::int64_t>> Server::last_lease(Duration length, Deadline deadline) {

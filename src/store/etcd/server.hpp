@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/gathering.hpp"
 #include "base/threads.hpp"
 #include "store/claim.hpp"
 #include "store/etcd/cluster.hpp"
@@ -15,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace pawl::store::etcd {
 
@@ -35,9 +37,12 @@ struct Session {
   /// know of no delay, wait as long as the key is there.
   struct SecondLease {
     std::int64_t id = 0;
+    std::int64_t seconds = 0;  ///< of the delay
     std::set<ClaimId> users = {};
+    bool doubted = false;  ///< the server has said that there is no such lease: it is given to no new claim
+    bool gone = false;     ///< so it is, for certain
   };
-  std::map<std::int64_t, SecondLease> second_leases = {};  ///< by the delay, in seconds
+  std::vector<SecondLease> second_leases = {};
 };
 using SharedSession = std::shared_ptr<Session>;
 
@@ -77,8 +82,9 @@ class Server : public std::enable_shared_from_this<Server> {
   void require_epoch(pb::TxnRequest& txn) const;
   awaitable<Result<void>> learn_epoch(Deadline deadline);
 
-  /// A transaction that goes through the log. Errors: outcome_unknown, also where the store turns out to have been restored
-  /// from a backup: its epoch is raised then, and the same request must be made again.
+  /// A transaction that goes through the log, and that needs the key of a session for whatever it puts on its lease.
+  /// Errors: outcome_unknown, also where the store turns out to have been restored from a backup: the epoch is raised then,
+  /// and all sessions have ended; store_unavailable, also where one of our other leases is gone: the next one is another.
   awaitable<Result<pb::TxnResponse>> write(pb::TxnRequest request, Deadline deadline);
   /// A linearizable one that changes nothing.
   awaitable<Result<pb::TxnResponse>> read(pb::TxnRequest request, Deadline deadline);
@@ -95,20 +101,46 @@ class Server : public std::enable_shared_from_this<Server> {
  private:
   struct Epoch {
     std::uint64_t number = 0;
-    std::string text = {};  ///< of its record; empty: not known
+    std::string text = {};      ///< of its record; empty: not known
+    std::uint64_t cluster = 0;  ///< whose it is
   };
   /// What an answer that came back must not be behind.
   struct Highest {
     std::uint64_t cluster = 0;
     std::int64_t revision = 0;
   };
+  /// What was known when a request was made.
+  struct Before {
+    Highest highest = {};
+    std::uint64_t restores = 0;
+  };
+  enum class Change : std::uint8_t {
+    learn,
+    raise,
+    restored,  ///< raise, and forget what was before
+  };
+  struct Kept {
+    std::set<std::uint64_t> terms = {};   ///< whose word it was
+    bool session_missing = false;         ///< says a leader that may not have heard of it yet
+    std::set<std::int64_t> missing = {};  ///< the same of second leases
+  };
 
   void note(const pb::ResponseHeader& header);
   std::int64_t fresh_lease_id();
-  awaitable<Result<std::uint64_t>> change_epoch(bool raise, Deadline deadline);
+  Before before() const { return {highest_, restores_}; }
+  static bool is_behind(const pb::ResponseHeader& header, const Highest& highest);
+  awaitable<Result<pb::TxnResponse>> ask(pb::TxnRequest request, Deadline deadline);
+  awaitable<Result<void>> begin_anew(std::uint64_t restores, Deadline deadline);
+  awaitable<void> look_whether_restored(std::shared_ptr<Server> self);
+  awaitable<Result<std::uint64_t>> change_epoch(Change change, Deadline deadline);
   awaitable<Result<void>> make_session_key(SharedSession session, Deadline deadline);
   void watch_mailbox(const SharedSession& session);
-  awaitable<Result<std::set<std::uint64_t>>> keep_alive(SharedSession session, Deadline deadline);
+  awaitable<Result<Kept>> keep_alive(SharedSession session, Deadline deadline);
+  Renewal renewed(Session& session, const Kept& kept);
+  void drop_unused_leases(Session& session);
+  void a_lease_is_gone(std::set<std::int64_t> named);
+  void revoke_soon(std::int64_t lease);
+  awaitable<void> revoke(std::shared_ptr<Server> self, std::int64_t lease);
   void over(Session& session);
   void end_all_sessions();
   void may_have_missed(Session& session);
@@ -123,6 +155,9 @@ class Server : public std::enable_shared_from_this<Server> {
   std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
   Epoch epoch_;
   Highest highest_;
+  std::uint64_t restores_ = 0;  // that we know of
+  bool restoring_ = false;
+  base::Gathering restored_;
   std::map<SessionId, SharedSession> sessions_;
   struct History {
     std::int64_t lease = 0;
