@@ -315,7 +315,11 @@ awaitable<Result<void>> Connection::open(SharedLink link) {
     co_return Error{Errc::store_unavailable, "no thread can be started to connect on"};
   }
   if (state_ == State::over) co_return closed();
-  if (dial->refusal.refused != 0) co_return error_of(dial->refusal);
+  if (dial->refusal.refused != 0) {
+    Error why = error_of(dial->refusal);
+    why.message = plan_.address.to_string() + ": " + why.message;
+    co_return why;
+  }
   link->handle = std::exchange(dial->handle, nullptr);
   const int number = ::fcntl(mysql_get_socket(link->handle), F_DUPFD_CLOEXEC, 0);
   if (number < 0) co_return Error{Errc::store_unavailable, "the process has no file descriptor left"};
