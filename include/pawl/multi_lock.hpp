@@ -63,8 +63,7 @@ class MultiHold {
 /// Limit:   only among MultiLocks: a program that holds one lock by itself and waits for another can still dead-lock.
 ///          The locks may belong to several clients and stores.
 /// Threads: safe to share once it is put together.
-/// Errors:  as Mutex, with the name of the lock that it was; invalid_argument when a lock is named twice; lost when a max_hold
-///          was over three times before all of them were granted.
+/// Errors:  as Mutex, with the name of the lock that it was; invalid_argument when a lock is named twice.
 class MultiLock {
  public:
   MultiLock();

@@ -34,10 +34,6 @@ class LockCore {
 
   /// would_deadlock where the calling thread holds the lock through lock().
   Result<void> not_inside() const;
-  /// For how long such an acquisition may be held at most.
-  std::optional<Duration> max_hold(const AcquireOptions& options) const {
-    return options.max_hold ? options.max_hold : defaults_.max_hold;
-  }
 
   /// The Lockable face: reentrant per thread. False: not within that time. Throws pawl::Exception.
   bool lock(std::optional<Duration> wait, Mode mode = Mode::exclusive);

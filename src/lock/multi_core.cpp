@@ -158,31 +158,14 @@ bool all_valid(const std::vector<Hold>& holds) {
   return std::all_of(holds.begin(), holds.end(), [](const Hold& hold) { return hold.valid(); });
 }
 
-/// In so many rounds one of them may be over by its max_hold before the last one comes: others may be in the way for a while.
-constexpr int most_rounds_too_short = 3;
-
-/// Whether the max_hold of one of them was over before all were there. `granted`: since when they are held.
-std::optional<Error> too_short(const Wish& wish, const std::vector<base::Time>& granted) {
-  const base::Time now = runtime_of(*wish.plan).now();
-  for (std::size_t i = 0; i < granted.size(); ++i) {
-    const LockCore& lock = *wish.plan->parts[i].lock;
-    const std::optional<Duration> most = lock.max_hold(wish.options);
-    if (!most || now - granted[i] < *most) continue;
-    return Error{Errc::lost, "the max_hold of " + lock.named()->key().name.quoted() + ", " +
-                                 base::format_duration(*most) + ", is over before all of the locks are granted"};
-  }
-  return std::nullopt;
-}
-
-/// One round. Nothing: all of them are in `holds`, each since `granted`.
+/// One round. Nothing: all of them are in `holds`.
 awaitable<Result<void>> take_all(std::shared_ptr<const Wish> wish, const std::vector<std::size_t>& order,
-                                 std::stop_token stop, std::vector<Hold>& holds, std::vector<base::Time>& granted) {
+                                 std::stop_token stop, std::vector<Hold>& holds) {
   for (const std::size_t index : order) {
     const MultiPlan::Part& part = wish->plan->parts[index];
     Result<Hold> hold = co_await part.lock->acquire(options_of(*wish), stop, part.wanted);
     if (!hold) co_return hold.error();
     holds[index] = std::move(*hold);
-    granted[index] = runtime_of(*wish->plan).now();
   }
   co_return Result<void>();
 }
@@ -204,15 +187,14 @@ awaitable<Result<MultiHold>> acquire_all(std::shared_ptr<const Wish> wish) {
   if (auto sound = wish->plan->check(); !sound) co_return sound.error();
   Result<void> connected = co_await connect_all(wish);
   if (!connected) co_return connected.error();
-  for (int rounds_too_short = 0;;) {
+  for (;;) {
     const Result<std::vector<std::size_t>> order = make_order(*wish->plan);
     if (!order) co_return order.error();
     const bool several_stores = OrderWatch::needed(*wish->plan) && !planted(Bug::multi_keeps_order);
     const auto watch = several_stores ? std::make_shared<OrderWatch>(wish->plan, *order) : nullptr;
     const std::stop_token stop = watch ? watch->begin(wish->stop) : wish->stop;
     std::vector<Hold> holds(wish->plan->parts.size());
-    std::vector<base::Time> granted(holds.size());
-    Result<void> taken = co_await take_all(wish, *order, stop, holds, granted);
+    Result<void> taken = co_await take_all(wish, *order, stop, holds);
     const bool moved = watch && watch->end();
     if (planted(Bug::multi_in_part)) holds.pop_back();
     if (taken && all_valid(holds)) co_return Access::make<MultiHold>(std::make_shared<MultiHoldCore>(std::move(holds)));
@@ -223,10 +205,7 @@ awaitable<Result<MultiHold>> acquire_all(std::shared_ptr<const Wish> wish) {
       begin_release(had);  // the rest goes on in the background, as with one lock
       co_return told(taken.error(), *wish);
     }
-    const std::optional<Error> short_hold = taken ? too_short(*wish, granted) : std::nullopt;
-    rounds_too_short = short_hold ? rounds_too_short + 1 : 0;
     [[maybe_unused]] Result<void> released = co_await release_all(std::move(had));
-    if (rounds_too_short == most_rounds_too_short) co_return *short_hold;
     // One was lost while we waited for the others, or the order is another one now: once more.
     const bool over =
         wish->options.wait == Duration::zero() || (wish->until && runtime_of(*wish->plan).now() >= *wish->until);

@@ -166,17 +166,6 @@ TEST_P(Several, WhateverIsLostOnTheWayAllAreHadOrNone) {
   }
 }
 
-// They come one after the other, and the first one is over each time when the last one comes.
-TEST_P(Several, AMaxHoldThatIsTooShortForAllOfThemIsAnErrorAndNoEndlessWait) {
-  const Actor alice = world().client();
-  const Duration step = world().virtual_time() ? 500ms : 60ms;
-  alice.faults().delay_all(step);
-  const Result<MultiHold> never = take(alice, {"a", "b", "c"}, {.max_hold = step + step / 2});
-  EXPECT_EQ(never.code(), Errc::lost);
-  EXPECT_THAT(never.error().message, testing::HasSubstr("max_hold"));
-  EXPECT_TRUE(world().ask_until([&] { return is_free("a") && is_free("b") && is_free("c"); }));
-}
-
 TEST_P(Several, AStoreThatIsSilentDoesNotKeepTheOthersShut) {
   const Actor alice = world().client(), bob = world().client();
   const MultiHold all = take(alice, {"a", "b", "c"}).value();
