@@ -29,12 +29,12 @@ std::unique_ptr<World> memory_queue_virtual() { return std::make_unique<VirtualW
 std::unique_ptr<World> memory_queue_real() {
   static std::atomic<int> worlds = 0;
   const std::string url = "memory:contract-" + std::to_string(++worlds);
-  return std::make_unique<RealWorld>(RealPlace{url, "queue", 400ms, 150ms});
+  return std::make_unique<RealWorld>(RealPlace{url, "queue", 800ms, 300ms});
 }
 
 std::unique_ptr<World> memory_queue_blocking() {
   static std::atomic<int> worlds = 0;
-  RealPlace place{"memory:blocking-" + std::to_string(++worlds), "queue", 400ms, 150ms};
+  RealPlace place{"memory:blocking-" + std::to_string(++worlds), "queue", 800ms, 300ms};
   place.blocking = true;
   return std::make_unique<RealWorld>(std::move(place));
 }
@@ -42,7 +42,7 @@ std::unique_ptr<World> memory_queue_blocking() {
 #ifdef PAWL_STORE_FILE
 RealPlace in_a_folder() {
   const auto folder = std::make_shared<test::TemporaryFolder>();
-  RealPlace place{"file://" + folder->path() + "/store", "queue", 400ms, 150ms, folder};
+  RealPlace place{"file://" + folder->path() + "/store", "queue", 800ms, 300ms, folder};
   place.census = test::file_census(folder->path() + "/store");
   return place;
 }

@@ -406,8 +406,8 @@ class Faults : public testing::TestWithParam<Case> {
     // Epochs, the client's own channel, and then the lock's.
     ASSERT_TRUE(eventually([&] { return proxy().seen("SUBSCRIBE") >= 3; }));
     note(bobs);
+    arm();  // before alice can be woken
     EXPECT_TRUE(bobs.release());
-    arm();
     release_alone(wait.get());
     ASSERT_TRUE(strikes());
   }
