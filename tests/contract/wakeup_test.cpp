@@ -172,17 +172,19 @@ TEST_P(WakeUp, AWriterThatGivesUpWakesTheReaderBehindIt) {
 
 // A lost message is found by looking, so that must not look like a wake-up in the tests above.
 TEST_P(WakeUp, OfWhichNothingIsHeardIsToldApart) {
-  const Actor alice = world().client(), bob = world().brief_client();
-  Hold held = must_acquire(alice, "job");
-  StartedHold bobs = start(bob, Kind::mutex);
-  ASSERT_TRUE(world().queued("job", 1));
-  bob.faults().drop_notices(true);
-  const Traffic before = traffic(bob);
-  EXPECT_TRUE(release(alice, held));
-  EXPECT_TRUE(bobs.get());
-  const Traffic traffic = since(before, bob);
-  EXPECT_FALSE(traffic.is_one_wakeup());
-  EXPECT_GE(traffic.claims, 1U);
+  // A first claim that is still under way may find the lock free: then nothing had to be heard.
+  expect_once([&] {
+    const Actor alice = world().client(), bob = world().brief_client();
+    Hold held = must_acquire(alice, "job");
+    StartedHold bobs = start(bob, Kind::mutex);
+    EXPECT_TRUE(world().queued("job", 1));
+    bob.faults().drop_notices(true);
+    const Traffic before = traffic(bob);
+    EXPECT_TRUE(release(alice, held));
+    EXPECT_TRUE(bobs.get());
+    const Traffic traffic = since(before, bob);
+    return !traffic.is_one_wakeup() && traffic.claims >= 1 ? std::string() : text("bob", traffic);
+  });
 }
 
 }  // namespace pawl::contract

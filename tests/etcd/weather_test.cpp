@@ -226,6 +226,21 @@ TEST(EtcdWeather, AnOvertakenHolderCannotWriteBehindTheGuard) {
   EXPECT_EQ(server.records(balance).at(0).value, "3");
 }
 
+TEST(EtcdWeather, AHoldThatTheSnapshotDidNotKnowIsLost) {
+  EtcdServer server;
+  Client client(server.url("?timeout=2s&lease=6s")), other(server.url("?timeout=2s&lease=6s"));
+  EXPECT_TRUE(other.mutex("warm-up").acquire());
+  server.snapshot(server.folder() + "/snapshot");
+  const Hold hold = client.mutex("job").acquire().value();
+  server.restore(server.folder() + "/snapshot");
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+  // The client that has seen the higher revision begins a new epoch, by itself; until then another one cannot know.
+  EXPECT_TRUE(eventually([&] {
+    const Hold next = other.mutex("job").acquire({.wait = hang}).value();
+    return next.token().epoch() > hold.token().epoch();
+  }));
+}
+
 // The watch of a client that does not read falls behind; what it missed is then compacted away, and the server ends it.
 TEST(EtcdWeather, AWaiterWhoseWatchFellBehindACompactionIsGrantedAllTheSame) {
   EtcdServer server;
