@@ -311,7 +311,7 @@ awaitable<void> RemoteClaim::look() {
   }
   // A store that has lost its last writes takes it for a waiter again, or has granted it anew: others may have held it since.
   const bool granted_anew = standing->token != Token() && standing->token != token_;
-  taken_away_ = standing->place != store::Standing::Place::held || granted_anew;
+  taken_away_ = taken_away_ || standing->place != store::Standing::Place::held || granted_anew;
   if (planted(Bug::taken_away_is_kept)) taken_away_ = false;
   if (listener_ == nullptr || taken_away_) co_return;
   if (standing->contended) listener_->claim_contended();
@@ -431,6 +431,14 @@ void RemoteClaim::session_lost() { stir(); }
 // Also while we ask: the change may be that it was granted and then asked back, and no answer to a claim tells that.
 void RemoteClaim::session_changed() {
   must_look_ = true;
+  stir();
+}
+
+// The holder is told within this call: the deadline that it goes by is about to move on. One that asks goes on asking.
+void RemoteClaim::claim_unconfirmed() {
+  if (state_ != State::held || taken_away_) return;
+  taken_away_ = true;
+  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_lost();
   stir();
 }
 

@@ -139,6 +139,7 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
 
   void session_lost() override;
   void session_changed() override;
+  void claim_unconfirmed() override;
 
   const std::shared_ptr<Context> context_;
   Runtime& runtime_;

@@ -416,6 +416,20 @@ TEST_F(RemoteClaimTest, HeldThatIsTakenAwayFindsOutByTheNextRenewalThoughTheNoti
   EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
 }
 
+TEST_F(RemoteClaimTest, HeldThatARenewalDoesNotConfirmIsLostAndWithdrawnAndTheOthersLiveOn) {
+  const Wanted alice = hold(alice_);
+  const Wanted other = want(alice_, RemoteClaim::Wish{lock_key("other"), {lease, 0s}});
+  store::ClaimId claim;
+  ASSERT_TRUE(base::parse_hex(view().holders.at(0).claim, claim.high, claim.low));
+  alice_.faults->leave_out_of_next_renewal(claim);
+  pass(lease / 3);
+  EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+  EXPECT_EQ(other.heard(), (Heard{"granted"}));
+  EXPECT_TRUE(view().holders.empty());
+  pass(2 * lease);
+  EXPECT_EQ(other.heard(), (Heard{"granted"}));
+}
+
 TEST_F(RemoteClaimTest, HeldHearsOfContentionAndRevocationByANotice) {
   const Wanted alice = hold(alice_);
   const Wanted bob = want(bob_);

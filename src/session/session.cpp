@@ -106,6 +106,7 @@ awaitable<void> Session::renew() {
     next_renewal_ = std::min(next_renewal_, sent + (waiting_ > 0 ? std::min(usual, ask_for_news) : usual));
     const Time counts_from = renewal->counts_from.value_or(sent);
     const Time confirmed = planted(Bug::deadline_from_reply) ? runtime_.now() : counts_from;
+    end_unconfirmed(renewal->unconfirmed);  // first: its hold would go by the new deadline otherwise
     if (validity_->confirm(confirmed)) renewed(*renewal);
     co_return;
   }
@@ -113,6 +114,15 @@ awaitable<void> Session::renew() {
   // Sooner than a third: the lease still stands, and the next try may get through.
   next_renewal_ = std::min(next_renewal_, runtime_.now() + std::min(grant_.lease / 12, ask_for_news));
   if (renewal.code() == Errc::lost) lost();
+}
+
+void Session::end_unconfirmed(const std::vector<store::ClaimId>& claims) {
+  if (claims.empty()) return;
+  const std::set<store::ClaimId> named(claims.begin(), claims.end());
+  const auto members = members_;
+  for (const auto& [membership, seat] : members) {
+    if (named.contains(seat.claim)) seat.member->claim_unconfirmed();
+  }
 }
 
 void Session::renewed(const store::Renewal& renewal) {

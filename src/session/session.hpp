@@ -23,6 +23,8 @@ class Member {
   virtual void session_lost() = 0;
   /// The store had something to tell one of the session's claims, and the word may have been lost: look.
   virtual void session_changed() = 0;
+  /// The store has renewed the session without this claim: what it holds is lost, now.
+  virtual void claim_unconfirmed() {}
 
  protected:
   ~Member() = default;
@@ -70,6 +72,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   awaitable<void> renew();
   awaitable<void> close_at_store();
   void renewed(const store::Renewal& renewal);
+  void end_unconfirmed(const std::vector<store::ClaimId>& claims);
   void lost();
   void validity_lost() override;
   bool idle() const;

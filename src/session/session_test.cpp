@@ -23,6 +23,12 @@ struct Fellow final : Member {
   explicit Fellow(std::vector<std::string>& diary, std::string who = "") : said(diary), name(std::move(who)) {}
   void session_lost() override { said.push_back(name + "lost"); }
   void session_changed() override { said.push_back(name + "changed"); }
+  void claim_unconfirmed() override {
+    said.push_back(name + "unconfirmed");
+    if (session != nullptr) left_then = session->validity()->remaining();
+  }
+  const Session* session = nullptr;
+  Duration left_then{};  // of the session, when it was not confirmed
   std::vector<std::string>& said;
   std::string name;
 };
@@ -179,6 +185,20 @@ TEST_F(SessionTest, LiveEndTellsTheMembersAndClosesAtOnce) {
   EXPECT_EQ(said_, (Said{"lost"}));
   EXPECT_EQ(over_, 1);
   EXPECT_EQ(census().sessions, 0u);
+}
+
+TEST_F(SessionTest, LiveTellsAMemberThatWasNotConfirmedBeforeTheDeadlineMovesOn) {
+  const auto session = open();
+  Fellow alice(said_, "alice "), bob(said_, "bob ");
+  alice.session = session.get();
+  const store::ClaimId alices{1, 1}, bobs{2, 2};
+  session->join(alice, alices);
+  session->join(bob, bobs);
+  alice_.faults->leave_out_of_next_renewal(alices);
+  pass(lease / 3);
+  EXPECT_EQ(said_, Said{"alice unconfirmed"});
+  EXPECT_EQ(alice.left_then, certain - lease / 3) << "by the old deadline";
+  EXPECT_EQ(session->validity()->remaining(), certain) << "the others live on";
 }
 
 // ended

@@ -34,6 +34,9 @@ struct Renewal {
   /// withdraw(). It is named in each renewal until then, so that a lost answer loses nothing, and only what is named
   /// asks. Unset: the store cannot tell, or they are more than most_named.
   std::optional<std::vector<ClaimId>> changed = {};
+  /// Claims that this renewal does not cover, where the lease sits on each claim: they end before the session's deadline
+  /// moves on, for they may be another client's behind the old one.
+  std::vector<ClaimId> unconfirmed = {};
   /// From when the lease counts, where that is not the time at which the renewal was sent.
   std::optional<base::Time> counts_from = {};
 };

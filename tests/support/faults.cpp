@@ -62,6 +62,16 @@ void ScriptedFaults::lose_next_request(Operation operation) {
   lost_requests_.insert(operation);
 }
 
+void ScriptedFaults::leave_out_of_next_renewal(store::ClaimId claim) {
+  std::lock_guard lock(mutex_);
+  unconfirmed_.push_back(claim);
+}
+
+std::vector<store::ClaimId> ScriptedFaults::take_unconfirmed() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(unconfirmed_, {});
+}
+
 void ScriptedFaults::lose_next_reply(Operation operation) {
   std::lock_guard lock(mutex_);
   lost_replies_.insert(operation);

@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace pawl::test {
 
@@ -75,6 +76,8 @@ class FaultPlan {
   virtual ~FaultPlan() = default;
   virtual RequestFault next(Operation operation) = 0;
   virtual NoticeFault next_notice(const store::Notice& notice) = 0;
+  /// Claims that the renewal which is answered now does not cover.
+  virtual std::vector<store::ClaimId> take_unconfirmed() { return {}; }
 };
 
 /// Levers for scenes. All of them are up at the beginning: nothing goes wrong.
@@ -100,6 +103,9 @@ class ScriptedFaults final : public FaultPlan {
   /// The store does what the next one of these asks, and answers permission_denied, once.
   void refuse_after_next(Operation operation);
 
+  /// The next renewal does not cover that claim, as on a store whose leases sit on the claims.
+  void leave_out_of_next_renewal(store::ClaimId claim);
+
   /// How many requests of that sort there were, lost ones included.
   std::size_t count(Operation operation) const;
   /// How many notices of that sort came; lost ones do not count.
@@ -107,6 +113,7 @@ class ScriptedFaults final : public FaultPlan {
 
   RequestFault next(Operation operation) override;
   NoticeFault next_notice(const store::Notice& notice) override;
+  std::vector<store::ClaimId> take_unconfirmed() override;
 
  private:
   mutable std::mutex mutex_;  // guards all below
@@ -117,6 +124,7 @@ class ScriptedFaults final : public FaultPlan {
   bool drop_notices_ = false;
   bool duplicate_ = false;
   Duration delay_{};
+  std::vector<store::ClaimId> unconfirmed_;
   std::multiset<Operation> lost_requests_;
   std::multiset<Operation> lost_replies_;
   std::multiset<Operation> thrown_;

@@ -345,6 +345,8 @@ template <class Wire>
 awaitable<Result<Renewal>> renew_at(std::shared_ptr<Wire> wire, SessionId session, Deadline deadline) {
   Result<Renewal> renewal = co_await wire->inner->renew(session, deadline);
   if (renewal.code() == Errc::lost) wire->ended(session);
+  const std::vector<ClaimId> unconfirmed = wire->plan->take_unconfirmed();
+  if (renewal) renewal->unconfirmed.insert(renewal->unconfirmed.end(), unconfirmed.begin(), unconfirmed.end());
   co_return renewal;
 }
 
