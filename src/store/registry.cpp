@@ -13,6 +13,7 @@
 #endif
 #ifdef PAWL_STORE_REDIS
 #include "store/redis/redis_store.hpp"
+#include "store/redlock/redlock_store.hpp"
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
 #include "store/zookeeper/zookeeper_store.hpp"
@@ -43,6 +44,7 @@ const std::vector<Entry>& table() {
       {{"redis", "rediss", "redis+unix", "redis+sentinel"},
        redis::open,
        {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
+      {{"redlock", "redlock+tls", "redlock+unix"}, redlock::open, {&redlock::Majority::declared}},
 #endif
 #ifdef PAWL_STORE_MYSQL
       {{"mysql", "mariadb", "mysql+unix"}, mysql::open, {&mysql::Queue::declared}},

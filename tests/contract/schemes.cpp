@@ -81,6 +81,16 @@ std::unique_ptr<World> redis(const std::string& scheme) {
   };
   return std::make_unique<RealWorld>(std::move(place));
 }
+std::unique_ptr<World> redlock_majority() {
+  static std::atomic<int> worlds = 0;
+  const std::string prefix = "{redlock-" + std::to_string(++worlds) + "}:";
+  test::RedisServers& servers = test::RedisServers::shared();
+  RealPlace place{servers.url("?delay=20ms&prefix=" + prefix), "majority", 1s, 400ms};
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < servers.size(); ++i) ports.push_back(servers[i].port());
+  place.census = test::redlock_census(std::move(ports), prefix);
+  return std::make_unique<RealWorld>(std::move(place));
+}
 std::unique_ptr<World> redis_queue() { return redis("queue"); }
 std::unique_ptr<World> redis_simple() { return redis("simple"); }
 std::unique_ptr<World> redis_redisson() { return redis("redisson"); }
@@ -146,6 +156,7 @@ const std::vector<Line>& all_schemes() {
       {"redis_queue", redis_queue, true},
       {"redis_simple", redis_simple, true},
       {"redis_redisson", redis_redisson, true},
+      {"redlock_majority", redlock_majority, true},
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
       {"zookeeper_sequential", zookeeper_sequential, true},

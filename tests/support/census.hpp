@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 /// What a store's server still has, seen past pawl: so a test can tell what it leaves behind.
 namespace pawl::test {
@@ -18,6 +19,8 @@ using Census = std::function<std::set<std::string>()>;
 Census redis_census(std::uint16_t port);
 /// The rows in the tables of the database `pawl`.
 Census mysql_census(std::uint16_t port);
+/// Of Redlock's nodes, under a prefix. Tombstones end within the minute.
+Census redlock_census(std::vector<std::uint16_t> ports, std::string prefix);
 /// The records in the database of a folder, while this process has the folder open.
 Census file_census(std::string folder);
 /// Below `path`, which no other test uses. `servers`: "127.0.0.1:2181,127.0.0.1:2182".

@@ -39,4 +39,22 @@ RedisServer& RedisServer::shared() {
   return server;
 }
 
+RedisServers::RedisServers(std::size_t count, const std::vector<std::string>& options) {
+  for (std::size_t i = 0; i < count; ++i) servers_.push_back(std::make_unique<RedisServer>(options));
+}
+
+std::string RedisServers::url(const std::string& query) const {
+  std::string url = "redlock://";
+  for (const auto& server : servers_) {
+    if (server != servers_.front()) url += ",";
+    url += "127.0.0.1:" + std::to_string(server->port());
+  }
+  return url + query;
+}
+
+RedisServers& RedisServers::shared() {
+  static RedisServers servers(5);
+  return servers;
+}
+
 }  // namespace pawl::test

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -41,6 +42,23 @@ class RedisServer {
   const Port port_;
   const std::vector<std::string> options_;
   ServerProcess process_;
+};
+
+/// Several of them, independent of each other: for Redlock.
+class RedisServers {
+ public:
+  explicit RedisServers(std::size_t count, const std::vector<std::string>& options = {});
+
+  std::size_t size() const { return servers_.size(); }
+  RedisServer& operator[](std::size_t index) { return *servers_[index]; }
+  /// redlock://127.0.0.1:1,127.0.0.1:2,...
+  std::string url(const std::string& query = {}) const;
+
+  /// Five for the whole test program: a test takes a prefix of its own.
+  static RedisServers& shared();
+
+ private:
+  std::vector<std::unique_ptr<RedisServer>> servers_;
 };
 
 }  // namespace pawl::test
