@@ -76,6 +76,16 @@ Deadline Cluster::node_deadline(Deadline deadline) const {
   return deadline.sooner(base::after(runtime_.now(), config_.node_timeout));
 }
 
+bool Cluster::is_silent(std::size_t node) const {
+  return runtime_.now() - nodes_[node]->last_answer() >= config_.node_timeout;
+}
+
+std::size_t Cluster::silent_nodes() const {
+  std::size_t silent = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) silent += is_silent(i) ? 1 : 0;
+  return silent;
+}
+
 void Cluster::changed() { changed_.notify(); }
 
 std::vector<NodeRecord> Cluster::records() const {
@@ -310,7 +320,7 @@ void Cluster::clean_up(std::size_t node, const redis::Script& script, Words word
 awaitable<void> Cluster::clean_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node,
                                    const redis::Script& script, Words words, Words again, base::Time until, Hear hear) {
   for (bool heard = false;; heard = true) {
-    const Deadline deadline = Deadline::in(runtime_.now(), config_.node_timeout);
+    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
     Words asked = heard ? again : words;
     Result<Reply> answer = co_await answered(nodes_[node]->run(script, std::move(asked), !majority_is_up(), deadline));
     if (!heard) hear(node, answer);

@@ -30,6 +30,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   /// For one node's answer.
   Deadline node_deadline(Deadline deadline) const;
 
+  /// It has not answered anything for that long. A node that has much to do is late, and not silent.
+  bool is_silent(std::size_t node) const;
+  std::size_t silent_nodes() const;
+
   /// Until the members are a majority. Founds the cluster if it was never used.
   awaitable<Result<void>> connect(Deadline deadline);
   /// After a new one was begun if `raise`.

@@ -47,11 +47,25 @@ bool nothing_was_done(const Result<Reply>& answer) { return answer.code() == Err
 
 /// Votes on one question, where nothing but the number of answers matters.
 struct Count {
-  Count(base::Runtime& runtime, std::size_t nodes) : poll(nodes), wakeup(runtime) {}
+  explicit Count(Cluster& cluster) : poll(cluster.size()), wakeup(cluster.runtime()) {}
+  bool decided() const { return poll.pending() == 0 || (!of_all && poll.verdict() != Poll::Verdict::open); }
+
   Poll poll;
+  bool of_all = false;   // every answer counts
   bool unknown = false;  // a node may have done what it was asked
   base::Wakeup wakeup;
 };
+
+/// Until it is decided, or until those who have not answered have not answered anything for a while.
+awaitable<void> wait_for(std::shared_ptr<Cluster> cluster, std::shared_ptr<Count> count, Deadline deadline) {
+  base::Runtime& runtime = cluster->runtime();
+  const base::Time patient_until = cluster->node_deadline(deadline).at;
+  while (!count->decided() && !deadline.passed(runtime.now())) {
+    const bool in_vain = runtime.now() >= patient_until && count->poll.pending() <= cluster->silent_nodes();
+    if (in_vain) co_return;
+    co_await count->wakeup.wait(cluster->node_deadline(deadline).at);
+  }
+}
 
 Owner owner_of(const std::vector<Reply>& items, std::size_t first) {
   Owner owner;
@@ -155,8 +169,9 @@ struct Majority::Try {
         outstanding(of.size()) {}
 
   /// Whoever has not answered by now will not be waited for.
-  void give_up_on_the_silent() {
+  void give_up_on_the_silent(const Cluster& cluster, bool all) {
     for (std::size_t i = 0; i < outstanding.size(); ++i) {
+      if (!all && !cluster.is_silent(i)) continue;
       if (std::exchange(outstanding[i], 0) > 0) vote.failed(i);
     }
   }
@@ -170,7 +185,8 @@ struct Majority::Try {
   std::vector<bool> answered;        // by node: it is known what became of the requests
   std::vector<std::uint64_t> links;  // by node: over which connection they were sent
   std::vector<int> outstanding;      // requests, by node
-  base::Time until = {};
+  Deadline deadline = {};
+  base::Time until = {};  // when to look for silent nodes next
   bool over = false;
   bool gone = false;  // a node knows that the claim was withdrawn
   std::optional<Owner> holder = {};
@@ -222,16 +238,13 @@ awaitable<Result<SessionGrant>> Majority::open_session(SessionRequest request, D
   const base::Time sent = cluster->runtime().now();
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
-  const auto count = std::make_shared<Count>(cluster->runtime(), cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   const Words words{milliseconds(lease + cluster->config().drift)};
-  const Deadline soon = cluster->node_deadline(deadline);
-  cluster->ask_all(scripts().announce, words, soon, [count](std::size_t, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().announce, words, deadline, [count](std::size_t, const Result<Reply>& answer) {
     answer ? count->poll.yes() : count->poll.failed();
     count->wakeup.notify();
   });
-  while (count->poll.verdict() == Poll::Verdict::open && !soon.passed(cluster->runtime().now())) {
-    co_await count->wakeup.wait(soon.at);
-  }
+  co_await wait_for(cluster, count, deadline);
   if (count->poll.verdict() != Poll::Verdict::yes) {
     co_return Error{Errc::store_unavailable, "too few nodes have answered to open a session"};
   }
@@ -301,18 +314,17 @@ void Majority::ask_for_votes(const std::shared_ptr<Try>& attempt) {
       attempt->holder->foreign = true;
     }
   };
-  const Deadline deadline{attempt->until};
   for (std::size_t i = 0; i < cluster_->size(); ++i) {
     ++attempt->outstanding[i];
     attempt->links[i] = cluster_->link(i);
-    cluster_->ask(i, attempt->epoch, scripts().acquire, words, deadline, hear);
+    cluster_->ask(i, attempt->epoch, scripts().acquire, words, attempt->deadline, hear);
   }
 }
 
 void Majority::raise_those_behind(const std::shared_ptr<Try>& attempt) {
   const Claim& claim = attempt->claim;
   const std::uint64_t target = attempt->vote.target();
-  attempt->until = cluster_->node_deadline(Deadline::never()).at;
+  attempt->until = cluster_->node_deadline(attempt->deadline).at;
   const Words words{to_string(claim.id), key_of(claim.key), std::to_string(bucket_of(lock_id(claim.key))),
                     std::to_string(target)};
   const Cluster::Hear hear = [attempt, target](std::size_t node, const Result<Reply>& answer) {
@@ -327,7 +339,7 @@ void Majority::raise_those_behind(const std::shared_ptr<Try>& attempt) {
   };
   for (const std::size_t node : attempt->vote.to_raise()) {
     ++attempt->outstanding[node];
-    cluster_->ask(node, attempt->epoch, scripts().raise, words, Deadline{attempt->until}, hear);
+    cluster_->ask(node, attempt->epoch, scripts().raise, words, attempt->deadline, hear);
   }
 }
 
@@ -415,6 +427,7 @@ awaitable<Result<ClaimState>> Majority::claim(Claim claim, Deadline deadline) {
     co_return up.error();
   }
   const auto attempt = std::make_shared<Try>(*cluster, *entry, ++last_try_, lease);
+  attempt->deadline = deadline;
   attempt->until = cluster->node_deadline(deadline).at;
   entry->last = attempt;
   ask_for_votes(attempt);
@@ -425,7 +438,8 @@ awaitable<Result<ClaimState>> Majority::claim(Claim claim, Deadline deadline) {
     if (step == Vote::Step::raise) {
       raise_those_behind(attempt);
     } else if (runtime.now() >= attempt->until) {
-      attempt->give_up_on_the_silent();
+      attempt->give_up_on_the_silent(*cluster, deadline.passed(runtime.now()));
+      attempt->until = cluster->node_deadline(deadline).at;
     } else {
       co_await attempt->wakeup.wait(attempt->until);
     }
@@ -468,7 +482,7 @@ awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Dea
   Result<void> up = co_await cluster->connect(deadline);
   if (!up && !entry) co_return up.error();
   const Duration lock_delay = how.ending == Ending::failed ? claim.lock_delay : Duration::zero();
-  const auto count = std::make_shared<Count>(runtime, cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   const Cluster::Hear hear = [count](std::size_t, const Result<Reply>& answer) {
     if (!answer) {
       count->poll.failed();
@@ -482,7 +496,6 @@ awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Dea
     const bool late_ones = unsettled || (entry->last && may_arrive(*entry->last, i));
     release_on(i, claim, {.lock_delay = lock_delay, .late_ones = late_ones, .tombstone = every_try}, hear);
   }
-  const Deadline soon = cluster->node_deadline(deadline);
   const Poll& poll = count->poll;
   const std::size_t majority = cluster->majority();
   // Gone from a majority, and known whether it was there on one.
@@ -490,7 +503,12 @@ awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Dea
     if (poll.pending() == 0 || poll.agreed() >= majority) return true;
     return poll.answered() >= majority && poll.agreed() + poll.pending() < majority;
   };
-  while (!decided() && !soon.passed(runtime.now())) co_await count->wakeup.wait(soon.at);
+  const base::Time patient_until = cluster->node_deadline(deadline).at;
+  while (!decided() && !deadline.passed(runtime.now())) {
+    const bool in_vain = runtime.now() >= patient_until && poll.pending() <= cluster->silent_nodes();
+    if (in_vain) break;
+    co_await count->wakeup.wait(cluster->node_deadline(deadline).at);
+  }
   if (poll.answered() < majority) {
     const bool nothing = !count->unknown && poll.pending() == 0 && poll.answered() == 0;
     co_return Error{nothing ? Errc::store_unavailable : Errc::outcome_unknown,
@@ -502,9 +520,8 @@ awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Dea
 
 awaitable<Result<void>> Majority::close_session(SessionId session, Deadline deadline) {
   const auto cluster = cluster_;
-  base::Runtime& runtime = cluster->runtime();
   sessions_.erase(session);
-  const auto count = std::make_shared<Count>(runtime, cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   std::vector<std::shared_ptr<Entry>> ended;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const bool of_it = entry->second->claim.session == session;
@@ -527,10 +544,7 @@ awaitable<Result<void>> Majority::close_session(SessionId session, Deadline dead
     }
     entry->held = false;
   }
-  const Deadline soon = cluster->node_deadline(deadline);
-  while (count->poll.verdict() == Poll::Verdict::open && !soon.passed(runtime.now())) {
-    co_await count->wakeup.wait(soon.at);
-  }
+  co_await wait_for(cluster, count, deadline);
   if (count->poll.verdict() == Poll::Verdict::yes) co_return Result<void>();
   co_return Error{Errc::outcome_unknown, "too few nodes have confirmed the end of the session"};
 }
@@ -558,8 +572,7 @@ awaitable<Result<Renewal>> Majority::renew(SessionId session, Deadline deadline)
     words.push_back(lock_id(entry->claim.key));
     words.push_back(milliseconds(life_of(entry->claim)));
   }
-  const Deadline soon = cluster->node_deadline(deadline);
-  cluster->ask_all(scripts().renew, words, soon, [round](std::size_t node, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().renew, words, deadline, [round](std::size_t node, const Result<Reply>& answer) {
     const bool whole_answer = answer && answer->items.size() == round->claims.size() + 1;
     whole_answer ? round->overall.yes() : round->overall.failed();
     for (std::size_t i = 0; i < round->claims.size(); ++i) {
@@ -577,7 +590,12 @@ awaitable<Result<Renewal>> Majority::renew(SessionId session, Deadline deadline)
     }
     round->wakeup.notify();
   });
-  while (!round->decided() && !soon.passed(runtime.now())) co_await round->wakeup.wait(soon.at);
+  const base::Time patient_until = cluster->node_deadline(deadline).at;
+  while (!round->decided() && !deadline.passed(runtime.now())) {
+    const bool in_vain = runtime.now() >= patient_until && round->overall.pending() <= cluster->silent_nodes();
+    if (in_vain) break;
+    co_await round->wakeup.wait(cluster->node_deadline(deadline).at);
+  }
   const auto still = sessions_.find(session);
   if (still == sessions_.end()) co_return ended;
   co_return count(round, session, still->second);
@@ -663,14 +681,12 @@ void Majority::top_up(const std::shared_ptr<Renewing>& round) {
 
 awaitable<Result<Standing>> Majority::look(Claim claim, Deadline deadline) {
   const auto cluster = cluster_;
-  base::Runtime& runtime = cluster->runtime();
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
-  const auto count = std::make_shared<Count>(runtime, cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   const auto asked = std::make_shared<bool>(false);
   const Words words{to_string(claim.id), key_of(claim.key)};
-  const Deadline soon = cluster->node_deadline(deadline);
-  cluster->ask_all(scripts().look, words, soon, [count, asked](std::size_t, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().look, words, deadline, [count, asked](std::size_t, const Result<Reply>& answer) {
     const bool told = answer && !answer->items.empty();
     if (!told) {
       count->poll.failed();
@@ -682,9 +698,7 @@ awaitable<Result<Standing>> Majority::look(Claim claim, Deadline deadline) {
     }
     count->wakeup.notify();
   });
-  while (count->poll.verdict() == Poll::Verdict::open && !soon.passed(runtime.now())) {
-    co_await count->wakeup.wait(soon.at);
-  }
+  co_await wait_for(cluster, count, deadline);
   const Poll::Verdict verdict = count->poll.verdict();
   if (verdict == Poll::Verdict::silence || verdict == Poll::Verdict::open) {
     co_return Error{Errc::store_unavailable, "too few nodes have answered"};
@@ -713,16 +727,13 @@ awaitable<Result<void>> Majority::relabel(Claim claim, Deadline deadline) {
   if (const auto found = entries_.find(claim.id); found != entries_.end()) found->second->claim.label = claim.label;
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
-  const auto count = std::make_shared<Count>(cluster->runtime(), cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   const Words words{to_string(claim.id), claim.label};
-  const Deadline soon = cluster->node_deadline(deadline);
-  cluster->ask_all(scripts().relabel, words, soon, [count](std::size_t, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().relabel, words, deadline, [count](std::size_t, const Result<Reply>& answer) {
     answer ? count->poll.yes() : count->poll.failed();
     count->wakeup.notify();
   });
-  while (count->poll.verdict() == Poll::Verdict::open && !soon.passed(cluster->runtime().now())) {
-    co_await count->wakeup.wait(soon.at);
-  }
+  co_await wait_for(cluster, count, deadline);
   if (count->poll.verdict() == Poll::Verdict::yes) co_return Result<void>();
   co_return Error{Errc::outcome_unknown, "too few nodes have answered"};
 }
@@ -730,24 +741,23 @@ awaitable<Result<void>> Majority::relabel(Claim claim, Deadline deadline) {
 awaitable<Result<std::vector<LockView>>> Majority::views_of(std::vector<LockKey> keys, std::vector<std::string> locks,
                                                             Deadline deadline) {
   const auto cluster = cluster_;
-  base::Runtime& runtime = cluster->runtime();
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
-  const auto count = std::make_shared<Count>(runtime, cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   const auto seen = std::make_shared<std::vector<SeenLock>>(keys.size());
   Words words;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     words.push_back(locks[i]);
     words.push_back(key_of(keys[i]));
   }
-  const Deadline soon = cluster->node_deadline(deadline);
-  cluster->ask_all(scripts().inspect, words, soon, [count, seen](std::size_t, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().inspect, words, deadline, [count, seen](std::size_t, const Result<Reply>& answer) {
     const bool told = answer && answer->items.size() == seen->size() + 1;
     told ? count->poll.yes() : count->poll.failed();
     for (std::size_t i = 0; told && i < seen->size(); ++i) see((*seen)[i], answer->items[i + 1]);
     count->wakeup.notify();
   });
-  while (count->poll.pending() > 0 && !soon.passed(runtime.now())) co_await count->wakeup.wait(soon.at);
+  count->of_all = true;
+  co_await wait_for(cluster, count, deadline);
   if (count->poll.verdict() != Poll::Verdict::yes) {
     co_return Error{Errc::store_unavailable, "too few nodes have answered"};
   }
@@ -769,7 +779,6 @@ awaitable<Result<LockView>> Majority::inspect(LockKey key, Deadline deadline) {
 
 awaitable<Result<std::vector<LockView>>> Majority::list(std::string prefix, Deadline deadline) {
   const auto cluster = cluster_;
-  base::Runtime& runtime = cluster->runtime();
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
   std::string pattern;
@@ -780,15 +789,14 @@ awaitable<Result<std::vector<LockView>>> Majority::list(std::string prefix, Dead
   const auto names = std::make_shared<std::set<std::string>>();
   const auto cursors = std::make_shared<std::vector<std::string>>(cluster->size(), "0");
   for (bool more = true; more;) {
-    const auto count = std::make_shared<Count>(runtime, cluster->size());
-    const Deadline soon = cluster->node_deadline(deadline);
+    const auto count = std::make_shared<Count>(*cluster);
     for (std::size_t i = 0; i < cluster->size(); ++i) {
       if ((*cursors)[i].empty()) {
         count->poll.yes();
         continue;
       }
       Words words{(*cursors)[i], pattern + "*"};
-      cluster->ask(i, cluster->epoch(), scripts().names, std::move(words), soon,
+      cluster->ask(i, cluster->epoch(), scripts().names, std::move(words), deadline,
                    [count, names, cursors](std::size_t node, const Result<Reply>& answer) {
                      const bool told = answer && answer->items.size() >= 2;
                      told ? count->poll.yes() : count->poll.failed();
@@ -800,7 +808,8 @@ awaitable<Result<std::vector<LockView>>> Majority::list(std::string prefix, Dead
                      count->wakeup.notify();
                    });
     }
-    while (count->poll.pending() > 0 && !soon.passed(runtime.now())) co_await count->wakeup.wait(soon.at);
+    count->of_all = true;
+    co_await wait_for(cluster, count, deadline);
     if (count->poll.verdict() != Poll::Verdict::yes) {
       co_return Error{Errc::store_unavailable, "too few nodes have answered"};
     }
@@ -834,10 +843,9 @@ awaitable<Result<bool>> Majority::check(LockKey key, Token token, Deadline deadl
   const auto cluster = cluster_;
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
-  const auto count = std::make_shared<Count>(cluster->runtime(), cluster->size());
+  const auto count = std::make_shared<Count>(*cluster);
   const Words words{key_of(key), std::to_string(token.epoch()), std::to_string(token.counter())};
-  const Deadline soon = cluster->node_deadline(deadline);
-  cluster->ask_all(scripts().check, words, soon, [count](std::size_t, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().check, words, deadline, [count](std::size_t, const Result<Reply>& answer) {
     if (!answer) {
       count->poll.failed();
     } else {
@@ -845,9 +853,7 @@ awaitable<Result<bool>> Majority::check(LockKey key, Token token, Deadline deadl
     }
     count->wakeup.notify();
   });
-  while (count->poll.verdict() == Poll::Verdict::open && !soon.passed(cluster->runtime().now())) {
-    co_await count->wakeup.wait(soon.at);
-  }
+  co_await wait_for(cluster, count, deadline);
   if (count->poll.verdict() == Poll::Verdict::yes) co_return true;
   if (count->poll.verdict() == Poll::Verdict::no) co_return false;
   co_return Error{Errc::store_unavailable, "too few nodes have answered"};
@@ -859,8 +865,7 @@ awaitable<Result<bool>> Majority::revoke(LockKey key, ClaimId claim, bool now, D
   base::Runtime& runtime = cluster->runtime();
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
-  const auto count = std::make_shared<Count>(runtime, cluster->size());
-  const Deadline soon = cluster->node_deadline(deadline);
+  const auto count = std::make_shared<Count>(*cluster);
   const Cluster::Hear hear = [count](std::size_t, const Result<Reply>& answer) {
     if (!answer) {
       count->poll.failed();
@@ -879,11 +884,9 @@ awaitable<Result<bool>> Majority::revoke(LockKey key, ClaimId claim, bool now, D
     }
   } else {
     const Words words{to_string(claim), key_of(key)};
-    cluster->ask_all(scripts().revoke, words, soon, hear);
+    cluster->ask_all(scripts().revoke, words, deadline, hear);
   }
-  while (count->poll.verdict() == Poll::Verdict::open && !soon.passed(runtime.now())) {
-    co_await count->wakeup.wait(soon.at);
-  }
+  co_await wait_for(cluster, count, deadline);
   if (count->poll.verdict() == Poll::Verdict::yes) co_return true;
   if (count->poll.verdict() == Poll::Verdict::no) co_return false;
   co_return Error{Errc::outcome_unknown, "too few nodes have answered"};

@@ -84,6 +84,7 @@ awaitable<Result<void>> Node::greet(Deadline deadline) {
   Result<redis::Life> life = redis::life_of(info->text);
   if (!life) co_return life.error();
   life_ = std::move(*life);
+  last_answer_ = runtime_.now();
   ++link_;
   // A script that is not known would be sent again, behind what was asked meanwhile.
   for (const redis::Script* script : {&scripts().acquire, &scripts().raise, &scripts().release, &scripts().renew}) {
@@ -123,6 +124,7 @@ awaitable<Result<Reply>> Node::evaluate(const redis::Script& script, Words head,
   words.append(head);
   words.append(arguments);
   Result<Reply> answer = co_await connection_->ask(std::move(words), deadline);
+  if (answer) last_answer_ = runtime_.now();
   const bool unknown_script = answer && answer->type == Reply::Type::error;
   if (!unknown_script) co_return answer;
   Words again{"EVAL", script.text, "1", meta_key_, config_.prefix};

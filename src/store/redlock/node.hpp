@@ -40,6 +40,8 @@ class Node : public std::enable_shared_from_this<Node> {
   const Error& trouble() const { return trouble_; }
   /// It has said since that it is no member: ask it again what it is.
   bool is_in_doubt() const { return !is_up() || in_doubt_; }
+  /// When it answered last, whatever that was.
+  base::Time last_answer() const { return last_answer_; }
   /// Which connection this is. What is asked over one arrives in that order, or not at all.
   std::uint64_t link() const { return link_; }
 
@@ -72,6 +74,7 @@ class Node : public std::enable_shared_from_this<Node> {
   NodeRecord record_;
   std::uint64_t link_ = 0;
   bool in_doubt_ = false;
+  base::Time last_answer_ = {};
   std::string store_;
   Error trouble_;
 };
