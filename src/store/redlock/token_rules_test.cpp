@@ -107,8 +107,13 @@ class Schedule {
  public:
   Schedule(unsigned seed, Rules rules) : rules_(rules), narrow_(seed % 2 == 0), chance_(seed) {
     for (ModelNode& node : nodes_) node.rules = &rules_;
-    for (int i = 0; i < 3; ++i) clients_.push_back(std::make_shared<Client>());
+    for (int i = 0; i < 3; ++i) clients_.push_back(make_client());
   }
+  ~Schedule() {
+    for (const Shared& client : all_clients_) client->at_deadline = nullptr;  // which keeps its client
+  }
+  Schedule(const Schedule&) = delete;
+  Schedule& operator=(const Schedule&) = delete;
 
   /// Empty: all went well. Otherwise what went wrong.
   std::string play(int steps) {
@@ -152,6 +157,8 @@ class Schedule {
     Answer answer;
   };
 
+  Shared make_client() { return all_clients_.emplace_back(std::make_shared<Client>()); }
+
   std::uint64_t draw(std::uint64_t below) { return chance_() % below; }
   bool one_in(std::uint64_t n) { return draw(n) == 0; }
   base::Time clock_of(const ModelNode& node) const { return now_ + node.clock_error; }
@@ -173,7 +180,7 @@ class Schedule {
     if (what < 7) return jump();
     if (what < 9) return hold_up();
     if (what < 12) {
-      clients_[draw(clients_.size())] = std::make_shared<Client>();
+      clients_[draw(clients_.size())] = make_client();
       return;
     }
     if (packets_.empty() || one_in(200)) now_ += std::chrono::milliseconds(draw(400));
@@ -435,6 +442,7 @@ class Schedule {
   std::mt19937_64 chance_;
   base::Time now_{1h};
   std::array<ModelNode, node_count> nodes_;
+  std::vector<Shared> all_clients_;  // also those that have ended
   std::vector<Shared> clients_;
   std::vector<Packet> packets_;
   std::vector<std::pair<base::Time, std::size_t>> doomed_;  // when which node loses its data
