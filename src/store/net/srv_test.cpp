@@ -114,9 +114,11 @@ class SrvLookUpTest : public testing::Test {
       ::sendto(socket_.fd(), said.data(), said.size(), 0, reinterpret_cast<const sockaddr*>(&from), size);
     });
   }
-  ~SrvLookUpTest() override {
+  /// It has answered.
+  void served() {
     if (thread_.joinable()) thread_.join();
   }
+  ~SrvLookUpTest() override { served(); }
   Result<std::vector<Address>> look_up(Duration patience = 60s) {
     std::future<Result<std::vector<Address>>> begun;
     test::on_executor(runtime_, [&] {
@@ -139,6 +141,7 @@ TEST_F(SrvLookUpTest, TheRecordsOfANameAreLookedUp) {
     return answer(question, {srv(2, 1, 2380, name({"db2"})), srv(1, 1, 2379, name({"db1", "example", "com"}))});
   });
   const auto found = look_up();
+  served();
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_THAT(texts(*found), ElementsAre("db1.example.com:2379", "db2:2380"));
   EXPECT_THAT(asked, HasSubstr(name({"_etcd-client", "_tcp", "example", "com"}) + number(33)));
@@ -166,6 +169,7 @@ TEST_F(SrvLookUpTest, TheDeadlineEndsTheWait) {
   });
   const auto found = look_up(10ms);
   waited.set_value();
+  served();
   EXPECT_EQ(found.code(), Errc::store_unavailable);
   EXPECT_THAT(found.error().message, HasSubstr("in time"));
 }
