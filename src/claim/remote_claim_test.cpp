@@ -292,8 +292,8 @@ TEST_F(RemoteClaimTest, AskingThatIsToldLostByTheStoreAsksAgainAtOnce) {
   EXPECT_TRUE(until([&] { return bob.held(); }, lease));
 }
 
-// The store has granted it to a session that we have given up meanwhile. A hold of that session would be lost before anybody
-// had it (LocalHold::start sees to that), and the wait would go on behind all other local waiters. Mutant D9.
+// The store has granted it to a session that we have given up meanwhile. A hold of that session would be lost before the
+// caller had it (LocalHold::start sees to that), and the wait would go on behind all other local waiters. Mutant D9.
 TEST_F(RemoteClaimTest, AskingThatIsGrantedToASessionThatIsOverAsksAgainInANewOne) {
   let_go(alice_, hold(alice_));
   alice_.faults->delay_all(1s);

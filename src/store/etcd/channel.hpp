@@ -44,7 +44,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     /// No new calls: it is broken, or the server wants it to end. Once, and not after retire() or close().
     std::function<void(const Error& why)> down = {};
   };
-  /// The one who began a call. Nothing comes after finished().
+  /// Hears what comes of a call. Nothing comes after finished().
   class Hearer {
    public:
     virtual ~Hearer() = default;

@@ -317,7 +317,7 @@ void Cluster::Impl::open_needed() {
   if (!watches_.empty()) push_watches();
 }
 
-// The watch stream speaks for whoever began it, so a new token needs a new one.
+// A watch stream keeps the token with which it was opened, so a new token needs a new stream.
 awaitable<void> Cluster::Impl::log_in_and_open([[maybe_unused]] std::shared_ptr<Impl> self, Channel::Token refused) {
   if (std::exchange(logging_in_, true)) co_return;
   const Deadline deadline = Deadline::in(runtime_.now(), timeout_);

@@ -82,7 +82,7 @@ bool Members::has_credentials() const {
   return source.ask || !source.password_file.empty() || source.from_url;
 }
 
-// Each time: the records are what changes when members do. Those who had TLS once are never asked without, and a password is
+// Each time: the records are what changes when members do. Once members had TLS, they are never asked without it, and a password is
 // never sent in plain text because of what DNS does not say.
 awaitable<Result<void>> Members::find_by_name(Deadline deadline) {
   std::string name = "_etcd-client-ssl._tcp." + config_.srv;

@@ -52,8 +52,8 @@ class Members final : public net::Link {
   const Channel::Token& token() const { return token_; }
   /// The member behind this channel is of no use. Calls under way may end.
   void leave(const SharedChannel& channel, const Error& why);
-  /// The servers do not take this token (any more): gets another one, unless that has happened already. Whoever gives the
-  /// credentials may take longer than the deadline: then the next call finds what came of it.
+  /// The servers do not take this token (any more): gets another one, unless that has happened already. A credentials
+  /// callback may take longer than the deadline: then the next call uses its result.
   /// Errors: permission_denied (also where we have no credentials), store_unavailable.
   awaitable<Result<void>> log_in_anew(Channel::Token refused, Deadline deadline);
   void stop();

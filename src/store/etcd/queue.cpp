@@ -197,7 +197,7 @@ pb::TxnRequest Queue::joining(const Claimant& claimant, std::int64_t holding_lea
   const std::string waiting = record_of(claimant, Record::Stage::waiting).to_text();
   const bool election = claim.key.kind == Kind::election;
 
-  // Whoever has to wait writes its key there: so the next one need not ask for all keys to find the last one.
+  // A waiter writes its key there, so the next waiter finds its predecessor without listing all keys.
   const std::optional<std::string> tail = layout().tail(claim.key);
 
   pb::TxnRequest in_line;
@@ -401,7 +401,7 @@ void Queue::let_go(Claimant& claimant) {
   claimant.grant = {};
 }
 
-// Those who hold.
+// Holders.
 
 awaitable<Result<Standing>> Queue::look(Claim claim, Deadline deadline) {
   const SharedSession session = server_->session(claim.session);
