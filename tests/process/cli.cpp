@@ -63,6 +63,16 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
+pid_t keeper_of(pid_t pawl_run) {
+  const std::vector<pid_t> children = children_of(pawl_run);
+  return children.size() == 1 ? children[0] : 0;
+}
+
+pid_t command_of(pid_t pawl_run) {
+  const std::vector<pid_t> children = children_of(keeper_of(pawl_run));
+  return children.empty() ? 0 : children[0];
+}
+
 Process::Process(const Words& command, const Words& environment, const std::string& folder) {
   static std::atomic<int> number = 0;
   const std::string name = folder + "/process-" + std::to_string(++number);
@@ -142,6 +152,11 @@ const std::string& Terminal::screen() {
   const ssize_t size = ::read(master_, buffer.data(), buffer.size());
   if (size > 0) screen_.append(buffer.data(), static_cast<std::size_t>(size));
   return screen_;
+}
+
+std::string Terminal::foreground() const {
+  const std::string name = read_file("/proc/" + std::to_string(::tcgetpgrp(master_)) + "/comm");
+  return name.substr(0, name.find('\n'));
 }
 
 bool Terminal::says(const std::string& text) {

@@ -62,6 +62,8 @@ class Terminal {
   void type(const std::string& keys) const;
   /// Waits until the text stands on the screen; false when it hangs.
   bool says(const std::string& text);
+  /// The name of the program that has the terminal now.
+  std::string foreground() const;
   /// Everything that was ever on it.
   const std::string& screen();
   int wait();
@@ -77,6 +79,9 @@ std::string read_file(const std::string& path);
 bool alive(pid_t pid);
 /// The children of a process.
 std::vector<pid_t> children_of(pid_t parent);
+/// Of a `pawl run` that has started its command, by the pid that its user knows; 0 if there is none.
+pid_t keeper_of(pid_t pawl_run);
+pid_t command_of(pid_t pawl_run);
 
 class CliTest : public testing::Test {
  protected:

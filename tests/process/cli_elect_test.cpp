@@ -68,7 +68,7 @@ TEST_F(CliElect, TheExitCodeIsTheCommandsOwnAndThenNobodyLeads) {
 TEST_F(CliElect, WhenTheLeaderIsKilledWithNineTheNextOneLeads) {
   Process alice = start({"elect", "--value", "alice", "api", "--", "sh", "-c", "echo $PAWL_TOKEN; exec sleep 1000"});
   ASSERT_TRUE(alice.says("\n"));
-  const pid_t child = children_of(alice.pid()).at(0);
+  const pid_t child = command_of(alice.pid());
   Process bob = start({"elect", "--value", "bob", "api", "--", "sh", "-c", "echo $PAWL_TOKEN; exec sleep 1000"});
   ASSERT_TRUE(queued("api", 1));
   alice.signal(SIGKILL);

@@ -35,7 +35,7 @@ TEST_F(CliLoss, WhenTheGraceTimeIsLeftTheCommandGetsTerm) {
 TEST_F(CliLoss, ACommandThatDoesNotEndIsKilledBeforeAnotherCanHold) {
   Process process = doomed("trap '' TERM; echo started; while :; do sleep 0.01; done");
   ASSERT_TRUE(process.says("started"));
-  const pid_t child = children_of(process.pid()).at(0);
+  const pid_t child = command_of(process.pid());
   // The next holder looks whether the one before it is gone.
   Process next = start({"run", "job", "--", "sh", "-c", "test ! -e /proc/" + std::to_string(child) + " || exit 9"});
   const Ended ended = process.wait();
@@ -69,12 +69,14 @@ TEST_F(CliLoss, AskedForTheLockTheCommandGetsTermAndKeepsItsCode) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(CliLoss, StoppedPastItsLeasePawlKillsTheCommandWhenItGoesOn) {
+TEST_F(CliLoss, WhereBothProcessesWereStoppedPastTheLeaseTheCommandIsKilledWhenTheyGoOn) {
   Process stopped = holder("job", {"--lease", "3s"});
-  const pid_t child = children_of(stopped.pid()).at(0);
+  const pid_t child = command_of(stopped.pid());
+  const pid_t keeper = keeper_of(stopped.pid());
   Process next = start({"run", "job", "--", "sh", "-c", sleeper});
   ASSERT_TRUE(queued("job", 1));
   stopped.signal(SIGSTOP);
+  ::kill(keeper, SIGSTOP);
   ASSERT_TRUE(next.says("started"));
   EXPECT_TRUE(alive(child));
   stopped.signal(SIGCONT);

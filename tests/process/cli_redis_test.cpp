@@ -39,6 +39,7 @@ const ServedStore redis{"redis", {"queue", "simple", "redisson"}, {"queue"}, [] 
                           return Served{server, server->url()};
                         }};
 INSTANTIATE_TEST_SUITE_P(Redis, CliServers, testing::Values(redis));
+INSTANTIATE_TEST_SUITE_P(Redis, CliKeeper, testing::Values(redis), testing::PrintToStringParamName());
 
 TEST_F(CliRedis, WhatASchemeCannotDoIsToldWithItsName) {
   const std::vector<std::pair<Words, std::string>> inputs = {

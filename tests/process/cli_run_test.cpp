@@ -161,8 +161,8 @@ TEST_F(CliRun, ANameMayLookLikeASubcommandOrAnOption) {
 
 TEST_F(CliRun, ALockDelayKeepsTheLockShutAfterAFailure) {
   Process alice = holder("job", {"--lock-delay", "50s"});
-  alice.signal(SIGKILL);
-  alice.wait();
+  ::kill(keeper_of(alice.pid()), SIGKILL);
+  EXPECT_EQ(alice.wait().code, 122);
   ASSERT_TRUE(eventually([&] { return pawl({"show", "job"}).out.find("shut for another ") != std::string::npos; }));
   EXPECT_EQ(pawl({"run", "--no-wait", "job", "--", "true"}).code, 124);
 }

@@ -50,6 +50,22 @@ struct ServedStore {
   friend void PrintTo(const ServedStore& store, std::ostream* out) { *out << store.name; }
 };
 
+/// What becomes of the command's descendants: on the file store, and on one with a server.
+class CliKeeper : public testing::WithParamInterface<ServedStore>, public CliOnServer {
+ protected:
+  std::string url() const override { return served_.url; }
+
+  /// `pawl run job`, with a lease of two seconds, of a command that starts `sleep 1000` in its own way. It has started.
+  Process family(const std::string& script, Words options = {}) const;
+  /// The next run of "job". It ends with 9 if it finds one of those of family() alive.
+  Process next() const;
+
+ private:
+  std::string pids() const { return folder_ / "pids"; }
+
+  const Served served_ = GetParam().serve();
+};
+
 /// What the command does alike on all of them: each store's own tests say that it is one.
 class CliServers : public testing::WithParamInterface<ServedStore>, public CliOnServer {
  protected:

@@ -1,14 +1,19 @@
 #include "apps/cli/run/supervisor.hpp"
 
+#include "apps/cli/context.hpp"
+#include "apps/cli/run/process_tree.hpp"
 #include "apps/cli/table.hpp"
 
 #include <fmt/core.h>
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace pawl::cli {
 
@@ -21,24 +26,34 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
   fmt::print(stderr, "pawl: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
+bool is_job_control(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
+
+bool asks_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT; }
+
 }  // namespace
 
-Supervisor::Supervisor(const Held& held, Child& child, const Signals& signals, Terms terms)
+Supervisor::Supervisor(const Held& held, Command& command, const Front& front, const Signals& signals, Terms terms)
     : held_(held),
-      child_(child),
+      command_(command),
+      front_(front),
       signals_(signals),
       terms_(terms),
       on_lost_(held.lost(), news_.setter()),
-      on_request_(held.release_requested(), news_.setter()) {}
+      on_request_(held.release_requested(), news_.setter()),
+      next_look_at_front_(Clock::now() + terms.lease / 4) {}
 
 int Supervisor::run() {
   while (true) {
-    // The hold first: after a stop of us both, the child must not go on under a lock that is lost.
+    // The hold first: after a stop of us all, the command must not go on under a lock that is lost.
     guard();
     answer_request();
-    if (const std::optional<int> code = look_after_child()) return *code;
-    if (const std::optional<signalfd_siginfo> signal = signals_.next()) {
-      if (signal->ssi_signo != SIGCHLD) pass_on(*signal);
+    watch_front();
+    look_after_command();
+    if (killed_) return code_.value_or(by_signal + SIGKILL);
+    if (code_ && (command_.tree_ended() || terms_.leftovers == Leftovers::keep)) return *code_;
+    look_after_leftovers();
+    if (const std::optional<PassedSignal> signal = front_.next_signal(signals_)) {
+      pass_on(*signal);
     } else {
       wait();
     }
@@ -46,13 +61,17 @@ int Supervisor::run() {
 }
 
 void Supervisor::wait() const {
-  wait_for(signals_.fd(), news_.fd(), patience());
+  pollfd all[] = {{signals_.fd(), POLLIN, 0}, {news_.fd(), POLLIN, 0}, {front_.fd(), POLLIN, 0}};
+  ::poll(all, 3, patience());
   news_.clear();
 }
 
 int Supervisor::patience() const {
-  if (killed_) return -1;
-  const Duration next = held_.remaining() - (lost_ ? margin() : grace());
+  Duration next = held_.remaining() - (lost_ ? margin() : grace());
+  const Clock::time_point now = Clock::now();
+  for (const auto& at : {std::optional(next_look_at_front_), name_leftovers_at_, kill_leftovers_at_}) {
+    if (at) next = std::min<Duration>(next, *at - now);
+  }
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(next, Duration::zero())).count();
   return static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max()));
 }
@@ -72,36 +91,108 @@ void Supervisor::guard() {
   longest_ = std::max(longest_, left);
   if (killed_ || left > grace()) return;
   if (left <= margin()) {
-    child_.send(SIGKILL);
+    lost_ = true;
+    kill_all();
     tell("{} is lost: the command was killed", held_.first_to_end());
-    lost_ = killed_ = true;
   } else if (!lost_) {
-    child_.send(SIGTERM);
+    lost_ = true;
+    ask_to_end();
     tell("{} cannot be renewed: sent TERM to the command, KILL follows in {}", held_.first_to_end(),
          format_age(left - margin()));
-    lost_ = true;
   }
 }
 
 void Supervisor::answer_request() {
   if (asked_ || lost_ || !held_.release_requested().stop_requested()) return;
   asked_ = true;
-  child_.send(SIGTERM);
+  ask_to_end();
   tell("somebody asks for {} (pawl revoke): sent TERM to the command", held_.asked_for());
 }
 
-void Supervisor::pass_on(const signalfd_siginfo& signal) {
-  if (from_terminal(signal) || static_cast<pid_t>(signal.ssi_pid) == child_.pid()) return;
-  child_.send(static_cast<int>(signal.ssi_signo));
+void Supervisor::watch_front() {
+  if (killed_) return;
+  if (front_.dead()) {
+    kill_all();
+    tell("pawl (pid {}) was killed: the command was killed", front_.pid());
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  if (now < next_look_at_front_) return;
+  next_look_at_front_ = now + terms_.lease / 4;
+  if (!front_.stopped()) {
+    front_stopped_since_.reset();
+  } else if (!front_stopped_since_) {
+    front_stopped_since_ = now;
+  } else if (now - *front_stopped_since_ >= terms_.lease) {
+    lost_ = true;
+    kill_all();
+    tell("pawl was stopped for longer than a lease: the command was killed, and {} is released", held_.first_to_end());
+  }
 }
 
-std::optional<int> Supervisor::look_after_child() {
-  const std::optional<Child::News> news = child_.news();
-  if (!news) return std::nullopt;
-  if (news->what == Child::News::What::ended) return news->value;
-  // Ctrl-Z: stop as well, or the shell would wait for us. The lease is not renewed meanwhile.
-  if (news->value == SIGTSTP || news->value == SIGTTIN || news->value == SIGTTOU) ::kill(::getpid(), SIGSTOP);
-  return std::nullopt;
+void Supervisor::look_after_command() {
+  while (const std::optional<Command::News> news = command_.news()) {
+    switch (news->what) {
+      case Command::News::What::ended:
+        code_ = news->value;
+        name_leftovers_at_ = Clock::now() + 1s;
+        if (told_to_end_ || terms_.leftovers == Leftovers::kill) end_leftovers();
+        break;
+      case Command::News::What::stopped:
+        command_stopped_ = true;
+        // Ctrl-Z: the front stops as well, or the shell would wait for it.
+        if (is_job_control(news->value)) front_.stop();
+        break;
+      case Command::News::What::continued: command_stopped_ = false; break;
+    }
+  }
+}
+
+void Supervisor::look_after_leftovers() {
+  if (!code_) return;
+  const Clock::time_point now = Clock::now();
+  if (kill_leftovers_at_ && now >= *kill_leftovers_at_) {
+    const int code = *code_;
+    kill_all();
+    code_ = code;
+  } else if (name_leftovers_at_ && now >= *name_leftovers_at_) {
+    name_leftovers_at_.reset();
+    const std::vector<ProcessSeen> left = descendants_of(::getpid());
+    tell("the command has ended, but not {}: {} is held until then",
+         left.empty() ? "all of its descendants" : format_processes(left), held_.first_to_end());
+  }
+}
+
+void Supervisor::pass_on(const PassedSignal& signal) {
+  if (signal.number == SIGTSTP && (code_ || command_stopped_)) return front_.stop();
+  if (code_ && asks_to_end(signal.number)) return end_leftovers();
+  if (signal.from != PassedSignal::From::outside) return;
+  command_.send(signal.number);
+  told_to_end_ |= asks_to_end(signal.number);
+}
+
+void Supervisor::ask_to_end() {
+  told_to_end_ = true;
+  command_.send(SIGTERM);
+  if (code_) end_leftovers();
+}
+
+void Supervisor::end_leftovers() {
+  if (kill_leftovers_at_) return;
+  kill_leftovers_at_ = Clock::now() + terms_.grace;
+  for (const ProcessSeen& process : descendants_of(::getpid())) {
+    send_to(process, SIGTERM);
+    send_to(process, SIGCONT);  // a stopped one would not get it
+  }
+}
+
+/// The lock is held meanwhile, unless it is lost.
+void Supervisor::kill_all() {
+  killed_ = true;
+  const auto give_up = [this] { return held_.remaining() == Duration::zero(); };
+  if (const auto left = end_descendants({}, give_up); !left.empty()) {
+    tell("not permitted to kill {}", format_processes(left));
+  }
 }
 
 }  // namespace pawl::cli

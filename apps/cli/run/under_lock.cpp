@@ -1,15 +1,20 @@
 #include "apps/cli/run/under_lock.hpp"
 
-#include "apps/cli/run/child.hpp"
+#include "apps/cli/run/command.hpp"
+#include "apps/cli/run/environment.hpp"
+#include "apps/cli/run/keeper.hpp"
 #include "apps/cli/run/other_kinds.hpp"
 #include "apps/cli/run/supervisor.hpp"
 #include "apps/cli/run/waiting.hpp"
 #include "base/duration.hpp"
+#include "base/host.hpp"
 #include "base/lock_name.hpp"
 #include "base/url.hpp"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -43,6 +48,14 @@ Duration grace_of(const UnderLockOptions& options, Duration lease) {
                                          base::format_duration(*options.grace), base::format_duration(lease))};
 }
 
+/// In a folder the end of the keeper frees the lock at once, before the front can end the command's descendants.
+std::optional<Duration> lock_delay_of(const UnderLockOptions& options, const Context& context) {
+  if (options.lock_delay) return options.lock_delay;
+  const Result<base::Url> url = base::Url::parse(context.store().value_or("file:///"));
+  if (url && url->scheme == "file" && !url_option(context, "lock_delay")) return 1s;
+  return std::nullopt;
+}
+
 /// What operators see beside host and pid. Not the arguments: they may be secret.
 std::string label_of(const UnderLockOptions& options, const Context& context) {
   if (options.label) return *options.label;
@@ -59,7 +72,7 @@ void open_and_wait(Waited& waited, const UnderLockOptions& options, const Contex
   AcquireOptions wish;
   wish.wait = options.no_wait ? Duration::zero() : options.wait;
   wish.lease = options.lease;
-  wish.lock_delay = options.lock_delay;
+  wish.lock_delay = lock_delay_of(options, context);
   wish.label = label;
   asking();
   waited.held = errand.acquire(client, wish, std::move(stop));
@@ -94,6 +107,37 @@ int end(Held& held, bool lost, int code) {
   return code;
 }
 
+/// The user has stopped the job while it waited: its command does not start behind their back.
+void wait_while_stopped(const Front& front, Duration lease) {
+  const auto end = std::chrono::steady_clock::now() + lease;
+  while (front.stopped()) {
+    if (std::chrono::steady_clock::now() >= end) {
+      throw Failure{lock_lost, "pawl was stopped for longer than a lease: the lock was released"};
+    }
+    wait_for(front.fd(), -1, 20);
+  }
+  if (front.dead()) throw Failure{by_signal + SIGKILL, "pawl was killed before the command began"};
+}
+
+/// In the keeper: takes the lock, runs the command, releases the lock.
+int keep(const UnderLockOptions& options, const Context& context, const Errand& errand, const Supervisor::Terms& terms,
+         const Signals& signals, const Front& front) {
+  Waited waited;
+  Waiting waiting([&](const auto& asking, std::stop_token stop) {
+    open_and_wait(waited, options, context, errand, asking, std::move(stop));
+  });
+  if (const std::optional<int> signal = waiting.finish(signals, front)) {
+    throw Failure{by_signal + *signal, fmt::format("{} while waiting for {}", signal_name(*signal), errand.awaited)};
+  }
+  Held held = take(waited, options);
+  wait_while_stopped(front, terms.lease);
+  // By the main thread: the command dies with the thread that forked it.
+  Command command(context.command, child_environment(held.sequencers(), errand.value), signals, ::getpgid(front.pid()));
+  Supervisor supervisor(held, command, front, signals, terms);
+  const int code = supervisor.run();
+  return end(held, supervisor.lost(), code);
+}
+
 }  // namespace
 
 std::optional<std::string> url_option(const Context& context, std::string_view key) {
@@ -115,22 +159,12 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
     if (const auto name = base::LockName::make(wanted.name); !name) throw failure_of(name.error());
   }
   const Duration lease = lease_of(options, context);
-  const Supervisor::Terms terms{lease, grace_of(options, lease)};
-
+  const Supervisor::Terms terms{lease, grace_of(options, lease), options.leftovers};
   const Signals signals;
-  Waited waited;
-  Waiting waiting([&](const auto& asking, std::stop_token stop) {
-    open_and_wait(waited, options, context, errand, asking, std::move(stop));
+  return run_in_keeper(signals, [&](const Front& front) {
+    base::speak_for(front.pid());
+    return keep(options, context, errand, terms, signals, front);
   });
-  if (const std::optional<int> signal = waiting.finish(signals)) {
-    throw Failure{by_signal + *signal, fmt::format("{} while waiting for {}", signal_name(*signal), errand.awaited)};
-  }
-  Held held = take(waited, options);
-  // By the main thread: the child dies with the thread that forked it.
-  Child child(context.command, child_environment(held.sequencers(), errand.value), signals);
-  Supervisor supervisor(held, child, signals, terms);
-  const int code = supervisor.run();
-  return end(held, supervisor.lost(), code);
 }
 
 void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what) {
@@ -149,7 +183,17 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
                "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease. "
                "Shorter\nwhere the store grants a shorter lease");
   add_duration(command, "--lock-delay", options.lock_delay,
-               "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, at most 60s");
+               "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, in a folder 1s; at most 60s");
+  CLI::Option* kill = command.add_flag(
+      "--kill-children", [&options](std::int64_t) { options.leftovers = Leftovers::kill; },
+      "When the command has ended, end its descendants; without\nthis the lock is held until they end");
+  kill->option_text(" ");
+  command
+      .add_flag(
+          "--keep-children", [&options](std::int64_t) { options.leftovers = Leftovers::keep; },
+          "... or let them go on without the lock")
+      ->option_text(" ")
+      ->excludes(kill);
   add_scheme(command, options.scheme);
   command.add_option("--label", options.label, "What \"pawl show\" shows; default: the command's name")
       ->option_text("TEXT");

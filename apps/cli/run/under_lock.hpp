@@ -2,6 +2,7 @@
 
 #include "apps/cli/context.hpp"
 #include "apps/cli/run/held.hpp"
+#include "apps/cli/run/supervisor.hpp"
 
 #include <functional>
 #include <optional>
@@ -19,6 +20,7 @@ struct UnderLockOptions {
   std::optional<Duration> lease = {};
   std::optional<Duration> grace = {};
   std::optional<Duration> lock_delay = {};
+  Leftovers leftovers = Leftovers::wait;
   std::string scheme = {};
   std::optional<std::string> label = {};
   bool any_kind = false;  ///< goes on beside another kind of lock of that name

@@ -28,7 +28,7 @@ std::optional<int> Waiting::finish(const Signals& signals, int output) {
   pollfd all[] = {{over_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {output, 0, 0}};
   while (all[0].revents == 0) {
     if (const auto signal = signals.next()) {
-      obey(*signal);
+      obey(static_cast<int>(signal->ssi_signo), ::getpid());
     } else {
       ::poll(all, 3, -1);
     }
@@ -37,19 +37,39 @@ std::optional<int> Waiting::finish(const Signals& signals, int output) {
     all[2].fd = -1;
     all[2].revents = 0;
   }
+  return result();
+}
+
+std::optional<int> Waiting::finish(const Signals& signals, const Front& front) {
+  pollfd all[] = {{over_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
+  while (all[0].revents == 0) {
+    if (const auto signal = front.next_signal(signals)) {
+      obey(signal->number, front.pid());
+    } else {
+      ::poll(all, 3, -1);
+    }
+    if (all[2].revents == 0) continue;
+    cancel(SIGKILL);
+    all[2].fd = -1;
+    all[2].revents = 0;
+  }
+  return result();
+}
+
+std::optional<int> Waiting::result() {
   thread_.join();
   if (error_) std::rethrow_exception(error_);
   return cancelled_by_;
 }
 
-void Waiting::obey(const signalfd_siginfo& signal) {
-  const int number = static_cast<int>(signal.ssi_signo);
-  if (number == SIGCHLD || number == SIGCONT || number == SIGWINCH) return;
-  if (number == SIGTSTP) {
-    ::kill(::getpid(), SIGSTOP);
+/// `job`: what Ctrl-Z stops.
+void Waiting::obey(int signal, pid_t job) {
+  if (signal == SIGCHLD || signal == SIGCONT || signal == SIGWINCH) return;
+  if (signal == SIGTSTP) {
+    ::kill(job, SIGSTOP);
     return;
   }
-  cancel(number);
+  cancel(signal);
 }
 
 void Waiting::cancel(int signal) {

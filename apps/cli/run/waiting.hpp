@@ -1,6 +1,7 @@
 #pragma once
 
 #include "apps/cli/run/event.hpp"
+#include "apps/cli/run/front.hpp"
 #include "apps/cli/run/signals.hpp"
 
 #include <atomic>
@@ -23,13 +24,16 @@ class Waiting {
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
-  /// Until the work is done; answers the signal that has ended it before its time. Where nobody reads any more what is
-  /// written to `output`, that is SIGPIPE, though nothing may be written for long.
-  std::optional<int> finish(const Signals& signals, int output = -1);
+  /// Until the work is done; answers the signal that has ended it before its time: one of ours. Where nobody reads any more
+  /// what is written to `output`, that is SIGPIPE, though nothing may be written for long.
+  std::optional<int> finish(const Signals& signals, int output);
+  /// The same in a keeper: one that the front has passed on, or SIGKILL when the front has died.
+  std::optional<int> finish(const Signals& signals, const Front& front);
 
  private:
   void run(const Work& work);
-  void obey(const signalfd_siginfo& signal);
+  void obey(int signal, pid_t job);
+  std::optional<int> result();
   void cancel(int signal);
 
   enum class Phase { opening, asking, abandoned };

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "apps/cli/run/signals.hpp"
+
+#include <sys/types.h>
+
+#include <optional>
+
+namespace pawl::cli {
+
+/// A signal that the front has received, and passes on to the keeper.
+struct PassedSignal {
+  enum class From {
+    outside,   ///< meant for pawl alone: the command should get it as well
+    terminal,  ///< the terminal has sent it to the command, too
+    command,   ///< of the command or a descendant: none of the command's business
+  };
+  int number = 0;
+  From from = From::outside;
+};
+
+/// The process that the user has started, as the keeper, its child, sees it. Waits, passes signals on, and ends last.
+class Front {
+ public:
+  /// In the keeper. The pipe's other end is open in the front alone, and closed with its end.
+  Front(pid_t pid, int pipe) : pid_(pid), pipe_(pipe) {}
+
+  pid_t pid() const { return pid_; }
+  /// Can be read when it is dead.
+  int fd() const { return pipe_; }
+  bool dead() const;
+  bool stopped() const;
+  /// As a shell expects it of a job after Ctrl-Z.
+  void stop() const;
+  /// The next signal that it has passed on. What others send to the keeper is not heeded.
+  std::optional<PassedSignal> next_signal(const Signals& signals) const;
+
+ private:
+  pid_t pid_;
+  int pipe_;
+};
+
+}  // namespace pawl::cli

@@ -1,0 +1,115 @@
+#include "apps/cli/run/keeper.hpp"
+
+#include "apps/cli/context.hpp"
+#include "apps/cli/run/process_tree.hpp"
+
+#include <fmt/core.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace pawl::cli {
+
+namespace {
+
+/// Of the program that has become pawl by exec: none of the keeper's. Nearly always there are none.
+std::vector<pid_t> children_before() {
+  std::vector<pid_t> pids;
+  if (::waitid(P_ALL, 0, nullptr, WEXITED | WNOHANG | WNOWAIT) != 0) return pids;
+  for (const ProcessSeen& seen : descendants_of(::getpid())) pids.push_back(seen.pid);
+  return pids;
+}
+
+PassedSignal::From origin(const signalfd_siginfo& signal, pid_t keeper) {
+  if (from_terminal(signal)) return PassedSignal::From::terminal;
+  const auto sender = static_cast<pid_t>(signal.ssi_pid);
+  return descends_from(sender, keeper) ? PassedSignal::From::command : PassedSignal::From::outside;
+}
+
+class Standby {
+ public:
+  Standby(pid_t keeper, std::vector<pid_t> before, const Signals& signals)
+      : keeper_(keeper), before_(std::move(before)), signals_(signals) {}
+
+  int run() {
+    while (true) {
+      if (const std::optional<int> code = look_after_keeper()) return *code;
+      if (const std::optional<signalfd_siginfo> signal = signals_.next()) {
+        pass_on(*signal);
+      } else {
+        pollfd one{signals_.fd(), POLLIN, 0};
+        ::poll(&one, 1, -1);
+      }
+    }
+  }
+
+ private:
+  void pass_on(const signalfd_siginfo& signal) const {
+    if (signal.ssi_signo == SIGCHLD) return;
+    ::sigqueue(keeper_, static_cast<int>(signal.ssi_signo), {.sival_int = static_cast<int>(origin(signal, keeper_))});
+  }
+
+  std::optional<int> look_after_keeper() const {
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+      if (pid != keeper_) continue;
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      if (WIFSIGNALED(status)) return after(WTERMSIG(status));
+      ::kill(keeper_, SIGCONT);  // stopped: it must go on, or the lease runs out
+    }
+    return std::nullopt;
+  }
+
+  /// The command has been killed by the kernel; there may be others.
+  int after(int signal) const {
+    const std::vector<ProcessSeen> left = end_descendants(before_, [] { return true; });
+    fmt::print(stderr, "pawl: the process that held the lock (pid {}) was ended by {}: the command was killed\n",
+               keeper_, signal_name(signal));
+    if (!left.empty()) fmt::print(stderr, "pawl: not permitted to kill {}\n", format_processes(left));
+    return lock_lost;
+  }
+
+  const pid_t keeper_;
+  const std::vector<pid_t> before_;
+  const Signals& signals_;
+};
+
+/// Its own process group: the terminal's signals are for the front and the command. It may write to the terminal all the
+/// same.
+void become_keeper() {
+  ::setpgid(0, 0);
+  sigset_t writing;
+  ::sigemptyset(&writing);
+  ::sigaddset(&writing, SIGTTOU);
+  ::pthread_sigmask(SIG_BLOCK, &writing, nullptr);
+}
+
+}  // namespace
+
+int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>& part) {
+  std::vector<pid_t> before = children_before();
+  adopt_orphans();
+  std::array<int, 2> life{};  // its writer lives as long as the front
+  if (::pipe2(life.data(), O_CLOEXEC) != 0) throw Failure{own_failure, fmt::format("pipe: {}", ::strerror(errno))};
+  const pid_t front = ::getpid();
+  const pid_t keeper = ::fork();
+  if (keeper < 0) throw Failure{own_failure, fmt::format("no process can be made: {}", ::strerror(errno))};
+  ::close(life[keeper > 0 ? 0 : 1]);
+  if (keeper > 0) return Standby(keeper, std::move(before), signals).run();
+  become_keeper();
+  adopt_orphans();
+  return part(Front(front, life[0]));
+}
+
+}  // namespace pawl::cli
