@@ -56,7 +56,7 @@ namespace {
 asio::awaitable<std::string> use_a_mutex(Mutex mutex) {
   const std::string text = "a label that is longer than any small string is allowed to be";
   // trivially destructible
-  Result<Hold> hold = co_await async_acquire(mutex, {.wait = 10s, .label = text}, use_awaitable);
+  Result<Hold> hold = co_await async_acquire(mutex, {.wait = 60s, .label = text}, use_awaitable);
   if (!hold) co_return hold.error().to_string();
   // trivially destructible
   Result<Hold> second = co_await async_acquire(mutex, {.wait = 0s, .label = "x"}, use_awaitable);
@@ -70,18 +70,18 @@ asio::awaitable<std::string> use_a_mutex(Mutex mutex) {
 
 asio::awaitable<std::string> use_a_shared_mutex(SharedMutex mutex) {
   // trivially destructible
-  Result<Hold> writer = co_await async_acquire(mutex, {.wait = 10s}, use_awaitable);
+  Result<Hold> writer = co_await async_acquire(mutex, {.wait = 60s}, use_awaitable);
   if (!writer) co_return writer.error().to_string();
   Result<void> downgraded = co_await async_downgrade(*writer, use_awaitable);
   if (!downgraded) co_return downgraded.error().to_string();
   // trivially destructible
-  Result<Hold> reader = co_await async_acquire_shared(mutex, {.wait = 10s}, use_awaitable);
+  Result<Hold> reader = co_await async_acquire_shared(mutex, {.wait = 60s}, use_awaitable);
   co_return reader ? "well" : reader.error().to_string();
 }
 
 asio::awaitable<std::string> use_a_semaphore(Semaphore semaphore) {
   // trivially destructible
-  Result<Hold> two = co_await async_acquire(semaphore, 2, {.wait = 10s}, use_awaitable);
+  Result<Hold> two = co_await async_acquire(semaphore, 2, {.wait = 60s}, use_awaitable);
   if (!two || two->permits() != 2) co_return "two permits";
   // trivially destructible
   Result<Hold> one = co_await async_acquire(semaphore, {.wait = 0s}, use_awaitable);
@@ -93,7 +93,7 @@ asio::awaitable<std::string> use_a_semaphore(Semaphore semaphore) {
 
 asio::awaitable<std::string> use_several(MultiLock locks) {
   // trivially destructible
-  Result<MultiHold> all = co_await async_acquire(locks, {.wait = 10s, .label = "both"}, use_awaitable);
+  Result<MultiHold> all = co_await async_acquire(locks, {.wait = 60s, .label = "both"}, use_awaitable);
   if (!all) co_return all.error().to_string();
   if (all->size() != 2) co_return "not both";
   Result<void> released = co_await async_release(*all, use_awaitable);
@@ -102,12 +102,12 @@ asio::awaitable<std::string> use_several(MultiLock locks) {
 
 asio::awaitable<std::string> use_an_election(Election election) {
   Observation observation = election.observe();
-  Result<std::optional<Leader>> nobody = co_await async_next(observation, 10s, use_awaitable);
+  Result<std::optional<Leader>> nobody = co_await async_next(observation, 60s, use_awaitable);
   if (!nobody || *nobody) co_return "somebody leads";
   // trivially destructible
-  Result<Hold> office = co_await async_campaign(election, "us", {.wait = 10s}, use_awaitable);
+  Result<Hold> office = co_await async_campaign(election, "us", {.wait = 60s}, use_awaitable);
   if (!office) co_return office.error().to_string();
-  Result<std::optional<Leader>> us = co_await async_next(observation, 10s, use_awaitable);
+  Result<std::optional<Leader>> us = co_await async_next(observation, 60s, use_awaitable);
   if (!us || !*us || (*us)->value != "us") co_return "somebody else leads";
   Result<void> resigned = co_await async_release(*office, use_awaitable);
   co_return resigned ? "well" : resigned.error().to_string();
@@ -115,7 +115,7 @@ asio::awaitable<std::string> use_an_election(Election election) {
 
 asio::awaitable<bool> resumes_on(asio::io_context& io, Mutex mutex) {
   // trivially destructible
-  Result<Hold> hold = co_await async_acquire(mutex, {.wait = 10s}, use_awaitable);
+  Result<Hold> hold = co_await async_acquire(mutex, {.wait = 60s}, use_awaitable);
   const bool here = io.get_executor().running_in_this_thread();
   co_return hold&& here;
 }
@@ -150,7 +150,7 @@ TEST_P(AsioFace, TheHandlerRunsOnItsOwnExecutor) { EXPECT_TRUE(run(resumes_on(io
 TEST_P(AsioFace, ACallbackWithoutAnExecutorRunsOnTheNotifierThread) {
   const Actor alice = world().client();
   std::promise<std::pair<Errc, std::thread::id>> told;
-  async_acquire(face(alice), {.wait = 10s}, [&](Result<Hold> hold) {
+  async_acquire(face(alice), {.wait = 60s}, [&](Result<Hold> hold) {
     told.set_value({hold.code(), std::this_thread::get_id()});
   });
   const auto [code, thread] = told.get_future().get();
@@ -160,7 +160,7 @@ TEST_P(AsioFace, ACallbackWithoutAnExecutorRunsOnTheNotifierThread) {
 
 TEST_P(AsioFace, AFutureHoldsTheHold) {
   const Actor alice = world().client();
-  std::future<Result<Hold>> future = async_acquire(face(alice), {.wait = 10s}, asio::use_future);
+  std::future<Result<Hold>> future = async_acquire(face(alice), {.wait = 60s}, asio::use_future);
   Result<Hold> hold = future.get();
   ASSERT_TRUE(hold);
   EXPECT_TRUE(async_release(*hold, asio::use_future).get());
@@ -174,7 +174,7 @@ TEST_P(AsioFace, TextInTheOptionsIsCopiedBeforeTheCallReturns) {
   std::future<Result<Hold>> future;
   {
     std::string label = "a label that is longer than any small string is allowed to be";
-    auto deferred = async_acquire(face(alice), {.wait = 10s, .label = label}, asio::use_future);
+    auto deferred = async_acquire(face(alice), {.wait = 60s, .label = label}, asio::use_future);
     label.assign(label.size(), '?');
     future = std::move(deferred);
   }

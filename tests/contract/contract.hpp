@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <memory>
 #include <ostream>
+#include <string>
+#include <string_view>
 
 namespace pawl {
 
@@ -41,6 +43,24 @@ class Contract : public ::testing::TestWithParam<Line> {
     const auto lost = [&] { return hold.lost().stop_requested(); };
     EXPECT_TRUE(world_->eventually([&] { return so() || lost(); })) << "it hangs";
     return !lost();
+  }
+
+  /// For scenes that a machine which stands still for long can spoil: one of a few must go well. A fault of a client or a
+  /// store spoils all of them. `scene` says what went wrong; empty: nothing.
+  template <class Scene>
+  void expect_undisturbed(const Scene& scene) {
+    std::string wrong;
+    for (int round = 0; round < 6; ++round) {
+      const std::string now = scene();
+      if (now.empty()) return;
+      wrong += now + "\n";
+    }
+    ADD_FAILURE() << wrong;
+  }
+
+  /// Waits until somebody waits for the lock, or has it because its holder could not renew in time.
+  bool waits_or_has(const StartedHold& waiter, std::string_view name) {
+    return world_->ask_until([&] { return waiter.ready() || world_->view(name).waiters.size() == 1; });
   }
 
   void TearDown() override { EXPECT_EQ(world_->left_behind(), ""); }

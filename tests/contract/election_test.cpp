@@ -203,7 +203,7 @@ TEST_P(Elections, ATimeWithoutALeaderIsAChange) {
 
 TEST_P(Elections, AnObservationWaitsOutAnOutage) {
   PAWL_NEEDS(election);
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().client(), bob = world().impatient_client();
   Watcher watcher(bob);
   EXPECT_EQ(watcher.next(), "nobody");
   world().cut(bob);

@@ -51,7 +51,7 @@ TEST_P(Expiry, AHoldThatWasOftenRenewedEndsALeaseAfterItsLastRenewal) {
   }
   PAWL_NEEDS(needs_renewals);
   StartedHold bobs = start_acquire(bob, "job");
-  ASSERT_TRUE(world().queued("job", 1));
+  ASSERT_TRUE(waits_or_has(bobs, "job"));
   const Time held_until = silence(alice);
   EXPECT_TRUE(bobs.get());
   EXPECT_GE(world().now(), held_until);
@@ -69,10 +69,13 @@ TEST_P(Expiry, ItsLockDelayBeginsALeaseAfterItsLastRenewal) {
   const Actor bob = world().client();
   const Renewed alice = hold_for_long({.lock_delay = delay});
   StartedHold bobs = start_acquire(bob, "job");
-  ASSERT_TRUE(world().queued("job", 1));
+  ASSERT_TRUE(waits_or_has(bobs, "job"));
   const Time held_until = silence(alice);
+  const bool lived_until_then = alice.hold.valid();
   EXPECT_TRUE(bobs.get());
-  EXPECT_GE(world().now() - held_until, delay - 5ms) << "servers may count in whole milliseconds";
+  if (lived_until_then) {
+    EXPECT_GE(world().now() - held_until, delay - 5ms) << "servers may count in whole milliseconds";
+  }
   if (world().virtual_time()) {
     EXPECT_LE(world().now() - held_until, delay + base::drift(world().lease()) + 2ms);
   }

@@ -253,7 +253,7 @@ TEST_P(Fairness, WhenNobodyWaitsElsewhereTheLockStaysInside) {
 // Scenario: the word "others wait now" is lost. The change number of the next renewal tells it all the same.
 TEST_P(Fairness, AHolderLearnsThatOthersWaitAlsoWhenTheNoticeIsLost) {
   PAWL_NEEDS(knows_contention);
-  const Actor alice = world().brief_client(), bob = world().client();
+  const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client();
   const Mutex mutex = alice.mutex("job", {.local_passes = 0});
   alice.faults().drop_notices(true);
   Hold hold = hold_of(alice, mutex);

@@ -10,64 +10,78 @@ namespace pawl::contract {
 PAWL_CONTRACT(Jeopardy);
 
 TEST_P(Jeopardy, ComesAThirdOfTheLeaseBeforeTheLoss) {
-  const Diary diary;
-  const Actor alice = world().client(diary.options(world().lease()));
-  const Time began = world().now();
-  const Hold hold = must_acquire(alice, "job");
-  world().cut(alice);
-  EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::jeopardy); }));
   const Duration lease = world().lease();
-  if (world().virtual_time()) {
-    EXPECT_EQ(world().now() - began, lease - base::drift(lease) - lease / 3);
-    EXPECT_EQ(hold.state(), HoldState::jeopardy);
-    EXPECT_TRUE(hold.valid());
-  }
-  EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::lost); }));
-  EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::jeopardy, EventType::lost}));
-  EXPECT_EQ(alice.metrics().jeopardies, 1U);
+  expect_undisturbed([&] {
+    const Diary diary;
+    const Actor alice = world().impatient_client(diary.options(lease));
+    const Time began = world().now();
+    const Hold hold = must_acquire(alice, "job");
+    world().cut(alice);
+    EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::jeopardy) || diary.has(EventType::lost); }));
+    if (world().virtual_time()) {
+      EXPECT_EQ(world().now() - began, lease - base::drift(lease) - lease / 3);
+      EXPECT_EQ(hold.state(), HoldState::jeopardy);
+      EXPECT_TRUE(hold.valid());
+    }
+    EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::lost); }));
+    if (!diary.has(EventType::jeopardy)) return "its lease was over first";
+    EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::jeopardy, EventType::lost}));
+    EXPECT_EQ(alice.metrics().jeopardies, 1U);
+    return "";
+  });
 }
 
 TEST_P(Jeopardy, EndsWhenTheLeaseIsConfirmedInTime) {
-  const Diary diary;
-  const Actor alice = world().client(diary.options(sturdy_lease()));
-  Hold hold = must_acquire(alice, "job");
-  world().cut(alice);
-  ASSERT_TRUE(world().eventually([&] { return diary.has(EventType::jeopardy); }));
-  world().heal(alice);
-  ASSERT_TRUE(world().eventually([&] { return diary.has(EventType::safe); }));
-  EXPECT_EQ(hold.state(), HoldState::held);
-  world().sleep(world().lease());
-  EXPECT_TRUE(hold.valid());
-  EXPECT_FALSE(hold.lost().stop_requested());
-  EXPECT_TRUE(release(alice, hold));
-  ASSERT_TRUE(world().eventually([&] { return diary.has(EventType::released); }));
-  EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::jeopardy, EventType::safe, EventType::released}));
+  expect_undisturbed([&] {
+    const Diary diary;
+    const Actor alice = world().impatient_client(diary.options(sturdy_lease()));
+    Hold hold = must_acquire(alice, "job");
+    world().cut(alice);
+    if (!lives_until(hold, [&] { return diary.has(EventType::jeopardy); })) return "its lease was over first";
+    world().heal(alice);
+    if (!lives_until(hold, [&] { return diary.has(EventType::safe); })) return "its lease was over later";
+    world().sleep(world().lease());
+    if (!hold.valid() || diary.told().size() > 3) return "it was in jeopardy again";
+    EXPECT_EQ(hold.state(), HoldState::held);
+    EXPECT_FALSE(is_lost(hold));
+    EXPECT_TRUE(release(alice, hold));
+    EXPECT_TRUE(world().eventually([&] { return diary.has(EventType::released); }));
+    EXPECT_EQ(diary.told(), (Told{EventType::granted, EventType::jeopardy, EventType::safe, EventType::released}));
+    return "";
+  });
 }
 
 TEST_P(Jeopardy, AHoldInJeopardyCanBeReleasedCleanly) {
-  const Diary diary;
-  const Actor alice = world().client(diary.options(sturdy_lease()));
   const Actor bob = world().client();
-  Hold hold = must_acquire(alice, "job");
-  world().cut(alice);
-  ASSERT_TRUE(world().eventually([&] { return diary.has(EventType::jeopardy); }));
-  world().heal(alice);
-  EXPECT_TRUE(release(alice, hold));
-  EXPECT_FALSE(hold.lost().stop_requested());
-  EXPECT_TRUE(try_acquire(bob, "job"));
+  expect_undisturbed([&] {
+    const Diary diary;
+    const Actor alice = world().impatient_client(diary.options(sturdy_lease()));
+    Hold hold = must_acquire(alice, "job");
+    world().cut(alice);
+    if (!lives_until(hold, [&] { return diary.has(EventType::jeopardy); })) return "its lease was over first";
+    world().heal(alice);
+    const Result<void> released = release(alice, hold);
+    if (!released) return "its lease was over later";
+    EXPECT_FALSE(is_lost(hold));
+    EXPECT_TRUE(try_acquire(bob, "job"));
+    return "";
+  });
 }
 
 TEST_P(Jeopardy, IsToldAgainWhenItComesAgain) {
-  const Diary diary;
-  const Actor alice = world().client(diary.options(sturdy_lease()));
-  const Hold hold = must_acquire(alice, "job");
-  for (std::uint64_t time = 1; time <= 2; ++time) {
-    world().cut(alice);
-    ASSERT_TRUE(world().eventually([&] { return alice.metrics().jeopardies == time; }));
-    world().heal(alice);
-    ASSERT_TRUE(world().eventually([&] { return hold.state() == HoldState::held; }));
-  }
-  EXPECT_FALSE(hold.lost().stop_requested());
+  expect_undisturbed([&] {
+    const Diary diary;
+    const Actor alice = world().impatient_client(diary.options(sturdy_lease()));
+    const Hold hold = must_acquire(alice, "job");
+    for (std::uint64_t time = 1; time <= 2; ++time) {
+      world().cut(alice);
+      if (!lives_until(hold, [&] { return alice.metrics().jeopardies >= time; })) return "its lease was over first";
+      world().heal(alice);
+      if (!lives_until(hold, [&] { return hold.state() == HoldState::held; })) return "its lease was over later";
+    }
+    EXPECT_FALSE(is_lost(hold));
+    return "";
+  });
 }
 
 }  // namespace pawl::contract

@@ -97,7 +97,7 @@ TEST_P(LockDelay, WithoutADelayALockIsFreeWhenItsHolderFails) {
 
 TEST_P(LockDelay, ADeadWaiterDelaysNobody) {
   PAWL_NEEDS(lock_delay);
-  const Actor alice = world().client(), bob = world().client(), carol = world().client();
+  const Actor alice = world().client(), bob = world().impatient_client(), carol = world().client();
   Hold hold = must_acquire(alice, "job");
   std::stop_source stop;
   StartedHold bobs = start_acquire(bob, "job", {.lock_delay = 60s}, stop.get_token());

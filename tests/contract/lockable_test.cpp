@@ -135,7 +135,7 @@ TEST_P(LockableFace, UniqueLockCanDeferAndGiveBack) {
   Mutex mutex = face(alice, "job");
   std::unique_lock guard(mutex, std::defer_lock);
   EXPECT_TRUE(another_thread_gets(mutex));
-  EXPECT_TRUE(guard.try_lock_for(1s));
+  EXPECT_TRUE(guard.try_lock_for(60s));
   EXPECT_FALSE(another_thread_gets(mutex));
   guard.unlock();
   EXPECT_TRUE(another_thread_gets(mutex));
@@ -210,7 +210,7 @@ TEST_P(LockableFace, ThisThreadHoldShowsTokenAndLossSignal) {
 }
 
 TEST_P(LockableFace, ReenteringALostHoldThrowsLost) {
-  const Actor alice = world().brief_client();
+  const Actor alice = world().client({.lease = sturdy_lease()});
   Mutex mutex = face(alice, "job");
   mutex.lock();
   world().expire(alice);
@@ -247,7 +247,7 @@ TEST_P(LockableFace, UnlockWithoutLockIsToldToTheObserverAndDoesNothingElse) {
 }
 
 TEST_P(LockableFace, LockThrowsWhatItIsTold) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   Mutex mutex = face(alice, "job");
   alice.faults().refuse(true);
   EXPECT_EQ(errc_of([&] { mutex.lock(); }), Errc::store_unavailable);
@@ -297,7 +297,7 @@ TEST_P(SharedLockableFace, TheStandardsSharedLockWorks) {
     EXPECT_TRUE(another_reads(mutex));
     EXPECT_TRUE(world().eventually([&] { return another_reads(bobs); }));
     EXPECT_FALSE(another_writes(bobs));
-    const std::shared_lock other(bobs, 10s);
+    const std::shared_lock other(bobs, 60s);
     EXPECT_TRUE(other.owns_lock());
   }
   const std::unique_lock writer(mutex);

@@ -2,6 +2,7 @@
 
 #include "tests/contract/contract.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <stop_token>
@@ -40,7 +41,8 @@ TEST_P(Loss, TheDeadlineIsCountedFromTheTimeBeforeSending) {
   const Time began = world().now();
   const Hold hold = must_acquire(alice, "job");
   const Duration lease = world().lease();
-  EXPECT_LE(hold.remaining(), began + lease - base::drift(lease) - world().now() + lease / 10);
+  const Duration left = began + lease - base::drift(lease) - world().now();
+  EXPECT_LE(hold.remaining(), std::max<Duration>(left, 0s)) << "asked later";
   if (!world().virtual_time()) return;
   EXPECT_EQ(world().now() - began, 2 * lease / 10);  // opening the session, and the claim
   EXPECT_EQ(hold.remaining(), lease - base::drift(lease) - 2 * lease / 10);
@@ -51,7 +53,7 @@ TEST_P(Loss, RemainingIsZeroBeforeAnotherCanHold) {
   const Actor alice = world().brief_client(), bob = world().client();
   const Hold alices = must_acquire(alice, "job");
   StartedHold bobs = start_acquire(bob, "job");
-  ASSERT_TRUE(world().queued("job", 1));
+  ASSERT_TRUE(waits_or_has(bobs, "job"));
   world().cut(alice);
   ASSERT_TRUE(world().eventually([&] { return bobs.ready() || alices.remaining() == 0s; }));
   EXPECT_EQ(alices.remaining(), 0s);
@@ -77,15 +79,18 @@ TEST_P(Loss, LostFiresOnce) {
 }
 
 TEST_P(Loss, ACleanReleaseNeverFiresLost) {
-  const Actor alice = world().brief_client();
-  Hold hold = must_acquire(alice, "job");
-  const std::stop_token lost = hold.lost();
-  EXPECT_TRUE(release(alice, hold));
-  world().cut(alice);
-  world().sleep(2 * world().lease());
-  EXPECT_FALSE(lost.stop_requested());
-  EXPECT_EQ(hold.state(), HoldState::released);
-  EXPECT_EQ(hold.remaining(), 0s);
+  expect_undisturbed([&] {
+    const Actor alice = world().brief_client();
+    Hold hold = must_acquire(alice, "job");
+    const std::stop_token lost = hold.lost();
+    if (!release(alice, hold)) return "its lease was over first";
+    world().cut(alice);
+    world().sleep(2 * world().lease());
+    EXPECT_FALSE(lost.stop_requested());
+    EXPECT_EQ(hold.state(), HoldState::released);
+    EXPECT_EQ(hold.remaining(), 0s);
+    return "";
+  });
 }
 
 TEST_P(Loss, AReleaseAfterTheLossReportsIt) {
@@ -142,7 +147,9 @@ TEST_P(Loss, AStoreThatRefusesToRenewIsLikeOneThatIsAway) {
   const Hold hold = must_acquire(alice, "job");
   alice.faults().refuse(true);
   EXPECT_TRUE(world().eventually([&] { return is_lost(hold); }));
-  EXPECT_GT(alice.metrics().renewal_failures, 0U);
+  if (world().virtual_time()) {
+    EXPECT_GT(alice.metrics().renewal_failures, 0U);
+  }
 }
 
 TEST_P(Loss, AfterALossTheClientCanHoldAgain) {
@@ -151,7 +158,7 @@ TEST_P(Loss, AfterALossTheClientCanHoldAgain) {
   world().cut(alice);
   EXPECT_TRUE(world().eventually([&] { return is_lost(lost); }));
   world().heal(alice);
-  const Hold next = must_acquire(alice, "job");
+  const Hold next = must_acquire(alice, "job", {.wait = world().hang(), .lease = 30s});
   EXPECT_TRUE(next.valid());
   EXPECT_GT(next.token(), lost.token());
   EXPECT_EQ(lost.state(), HoldState::lost);
@@ -191,12 +198,17 @@ TEST_P(Loss, MaxHoldPassesTheLockOnInsideTheClientToo) {
 }
 
 TEST_P(Loss, AHoldThatIsReleasedInTimeIsNotLostByMaxHold) {
-  const Actor alice = world().client();
-  Hold hold = must_acquire(alice, "job", {.max_hold = 20 * a_moment()});
-  EXPECT_TRUE(release(alice, hold));
-  world().sleep(25 * a_moment());
-  EXPECT_FALSE(is_lost(hold));
-  EXPECT_EQ(alice.metrics().lost, 0U);
+  const Duration most = 20 * a_moment();
+  expect_undisturbed([&] {
+    const Actor alice = world().client();
+    Hold hold = must_acquire(alice, "job", {.max_hold = most});
+    const bool released = release(alice, hold).has_value();
+    world().sleep(most + a_moment());
+    if (!released) return "its time was over first";
+    EXPECT_FALSE(is_lost(hold));
+    EXPECT_EQ(alice.metrics().lost, 0U);
+    return "";
+  });
 }
 
 }  // namespace pawl::contract

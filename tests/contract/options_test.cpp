@@ -58,16 +58,16 @@ TEST_P(Options, TheLabelIsCopiedBeforeTheCallReturns) {
 }
 
 TEST_P(Options, MaxHoldComesFromTheNearestLevelThatSetsIt) {
-  const Actor alice = world().client({.lease = 100s, .max_hold = 30s});
-  EXPECT_TRUE(is_about(must_acquire(alice, "client").remaining(), 30s));
-  const auto mutex = alice.mutex("lock", {.max_hold = 20s});
-  EXPECT_TRUE(is_about(start_acquire(alice, mutex).get().value().remaining(), 20s));
-  EXPECT_TRUE(is_about(start_acquire(alice, mutex, {.max_hold = 10s}).get().value().remaining(), 10s));
+  const Actor alice = world().client({.lease = 100s, .max_hold = 75s});
+  EXPECT_TRUE(is_about(must_acquire(alice, "client").remaining(), 75s));
+  const auto mutex = alice.mutex("lock", {.max_hold = 60s});
+  EXPECT_TRUE(is_about(start_acquire(alice, mutex).get().value().remaining(), 60s));
+  EXPECT_TRUE(is_about(start_acquire(alice, mutex, {.max_hold = 45s}).get().value().remaining(), 45s));
 }
 
 TEST_P(Options, TheLockDelayComesFromTheNearestLevelThatSetsIt) {
   PAWL_NEEDS(lock_delay);
-  const Actor alice = world().client({.lock_delay = 2 * a_moment()});
+  const Actor alice = world().client({.lock_delay = 60s});
   const Hold by_client = must_acquire(alice, "client");
   const Hold by_call = must_acquire(alice, "call", {.lock_delay = 0s});
   world().expire(alice);

@@ -45,7 +45,7 @@ TEST_P(Revoke, WhoeverWaitsIsNotLetInBecauseTheHolderIsAsked) {
 
 TEST_P(Revoke, TheHolderIsAskedAlsoWhenTheNoticeIsLost) {
   PAWL_NEEDS(revocable);
-  const Actor alice = world().brief_client(), bob = world().client();
+  const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client();
   alice.faults().drop_notices(true);
   const Hold hold = must_acquire(alice, "job");
   EXPECT_TRUE(revoke(bob, "job"));
@@ -55,7 +55,7 @@ TEST_P(Revoke, TheHolderIsAskedAlsoWhenTheNoticeIsLost) {
 // Scenario: as before, and the first look at what has changed gets no answer either.
 TEST_P(Revoke, TheHolderIsAskedAlsoWhenTheFirstLookFails) {
   PAWL_NEEDS(revocable);
-  const Actor alice = world().brief_client(), bob = world().client();
+  const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client();
   alice.faults().drop_notices(true);
   alice.faults().lose_next_reply(Operation::look);
   const Hold hold = must_acquire(alice, "job");
@@ -96,14 +96,14 @@ TEST_P(Revoke, NowTakesTheLockAwayAndTheNextIsGranted) {
 
 TEST_P(Revoke, NowIsNoticedAlsoWhenTheNoticeIsLost) {
   PAWL_NEEDS(revocable);
-  const Actor alice = world().brief_client(), bob = world().client();
+  const Actor alice = world().client({.lease = sturdy_lease()}), bob = world().client();
   alice.faults().drop_notices(true);
   const Hold hold = must_acquire(alice, "job");
   const Time began = world().now();
   EXPECT_TRUE(revoke(bob, "job", {.now = true}));
   EXPECT_TRUE(world().eventually([&] { return is_lost(hold); }));
   if (world().virtual_time()) {
-    EXPECT_LE(world().now() - began, world().lease() / 3);
+    EXPECT_LE(world().now() - began, sturdy_lease() / 3);
   }
 }
 
@@ -141,7 +141,7 @@ TEST_P(Revoke, NowEndsTheWaitOfAWaiter) {
 
 TEST_P(Revoke, NowEndsTheWaitOfAWaiterAlsoWhenTheNoticeIsLost) {
   PAWL_NEEDS(revocable);
-  const Actor alice = world().client(), bob = world().brief_client();
+  const Actor alice = world().client(), bob = world().client({.lease = sturdy_lease()});
   bob.faults().drop_notices(true);
   const Hold hold = must_acquire(alice, "job");
   StartedHold bobs = start_acquire(bob, "job");

@@ -164,7 +164,7 @@ TEST_P(Shared, ADowngradeKeepsTheTokenAndLetsReadersIn) {
 
 TEST_P(Shared, ADowngradeWhoseReplyIsLostIsConfirmedByAskingAgain) {
   PAWL_NEEDS(shared_mode);
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().client({.lease = 6s}), bob = world().client();
   Hold hold = write(alice);
   alice.faults().lose_next_reply(Operation::downgrade);
   EXPECT_TRUE(downgrade(alice, hold));
@@ -235,7 +235,7 @@ TEST_P(Shared, ReadersOfOneClientWithOtherLeasesReadTogether) {
   PAWL_NEEDS(shared_mode);
   const Actor alice = world().client();
   const Hold one = read(alice);
-  const Hold other = read(alice, {.lease = sturdy_lease()});
+  const Hold other = read(alice, {.lease = 60s});
   EXPECT_TRUE(one.valid() && other.valid());
   EXPECT_EQ(holders(), 2U);
 }
@@ -259,7 +259,7 @@ TEST_P(Shared, AReaderBehindAWriterElsewhereWaitsForItThoughItsClientReads) {
 
 TEST_P(Shared, ADowngradeOfUnknownOutcomeIsNotCalledAFailure) {
   PAWL_NEEDS(shared_mode);
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   Hold hold = write(alice);
   alice.faults().lose_next_reply(Operation::downgrade);
   Started<Result<void>> downgraded = scene::start(alice, lock::HoldCore::behind(hold)->downgrade());

@@ -55,9 +55,9 @@ TEST_P(Spin, WhoeverGivesUpLeavesNothing) {
 }
 
 TEST_P(Spin, AnAnswerThatIsLostIsFoundAgain) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   alice.faults().lose_next_reply(Operation::claim);
-  EXPECT_TRUE(start(alice).get());
+  EXPECT_TRUE(start(alice, {.wait = world().hang()}).get());
 }
 
 TEST_P(Spin, HandlesOfOneLockMustAgreeOnIt) {

@@ -14,7 +14,7 @@ using testing::Not;
 PAWL_CONTRACT(Unreachable);
 
 TEST_P(Unreachable, ATimedWaitEndsOnTime) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   world().cut(alice);
   const Duration wait = world().timeout() / 2;
   const Time began = world().now();
@@ -27,7 +27,7 @@ TEST_P(Unreachable, ATimedWaitEndsOnTime) {
 }
 
 TEST_P(Unreachable, ATryIsUnavailableAndNotBusy) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   world().cut(alice);
   const Time began = world().now();
   EXPECT_EQ(try_acquire(alice, "job").code(), Errc::store_unavailable);
@@ -37,7 +37,7 @@ TEST_P(Unreachable, ATryIsUnavailableAndNotBusy) {
 }
 
 TEST_P(Unreachable, ATryInAnOpenSessionIsNotBusyEither) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   { const Hold hold = must_acquire(alice, "other"); }
   world().cut(alice);
   const Result<Hold> tried = try_acquire(alice, "job");
@@ -46,20 +46,20 @@ TEST_P(Unreachable, ATryInAnOpenSessionIsNotBusyEither) {
 }
 
 TEST_P(Unreachable, AWaitWithoutBoundIsToldWhenNoSessionCanBeOpened) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   world().cut(alice);
   EXPECT_EQ(acquire(alice, "job").code(), Errc::store_unavailable);
 }
 
 TEST_P(Unreachable, AStoreThatRefusesIsUnavailable) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   alice.faults().refuse(true);
   EXPECT_EQ(acquire(alice, "job").code(), Errc::store_unavailable);
   EXPECT_EQ(inspect(alice, "job").code(), Errc::store_unavailable);
 }
 
 TEST_P(Unreachable, AWaitCanBeCancelled) {
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().client(), bob = world().impatient_client();
   const Hold hold = must_acquire(alice, "job");
   std::stop_source stop;
   StartedHold bobs = start_acquire(bob, "job", {}, stop.get_token());
@@ -71,7 +71,7 @@ TEST_P(Unreachable, AWaitCanBeCancelled) {
 
 // Scenario: bob gives up while he is cut off, so his withdrawal cannot arrive. It is repeated until it does.
 TEST_P(Unreachable, WhatCouldNotBeWithdrawnIsWithdrawnWhenTheStoreIsBack) {
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().client(), bob = world().impatient_client();
   const Hold hold = must_acquire(alice, "job");
   std::stop_source stop;
   StartedHold bobs = start_acquire(bob, "job", {}, stop.get_token());
@@ -85,7 +85,7 @@ TEST_P(Unreachable, WhatCouldNotBeWithdrawnIsWithdrawnWhenTheStoreIsBack) {
 }
 
 TEST_P(Unreachable, AReleaseThatCannotBeConfirmedIsUnknownAndGoesOn) {
-  const Actor alice = world().client(), bob = world().client();
+  const Actor alice = world().impatient_client(), bob = world().client();
   Hold hold = must_acquire(alice, "job");
   world().cut(alice);
   const Time began = world().now();
@@ -100,7 +100,7 @@ TEST_P(Unreachable, AReleaseThatCannotBeConfirmedIsUnknownAndGoesOn) {
 }
 
 TEST_P(Unreachable, QuestionsSayThatTheOutcomeIsUnknownOrTheStoreIsAway) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   const Hold hold = must_acquire(alice, "job");
   world().cut(alice);
   const auto honest = [](Errc code) { return code == Errc::store_unavailable || code == Errc::outcome_unknown; };
@@ -111,11 +111,11 @@ TEST_P(Unreachable, QuestionsSayThatTheOutcomeIsUnknownOrTheStoreIsAway) {
 }
 
 TEST_P(Unreachable, AClientWorksAgainWhenTheStoreIsBack) {
-  const Actor alice = world().client();
+  const Actor alice = world().impatient_client();
   world().cut(alice);
   EXPECT_FALSE(try_acquire(alice, "job"));
   world().heal(alice);
-  EXPECT_TRUE(try_acquire(alice, "job"));
+  EXPECT_TRUE(world().ask_until([&] { return try_acquire(alice, "job").has_value(); }));
 }
 
 }  // namespace pawl::contract

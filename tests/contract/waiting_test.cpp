@@ -174,7 +174,7 @@ TEST_P(Waiting, ALostNoticeCostsTimeAndNothingElse) {
 
 TEST_P(Waiting, AWaiterKeepsItsPlaceThroughAShortCut) {
   PAWL_NEEDS(fair);
-  const Actor alice = world().client(), bob = world().client({.lease = 6s}), carol = world().client();
+  const Actor alice = world().client(), bob = world().impatient_client({.lease = 10s}), carol = world().client();
   Hold hold = must_acquire(alice, "job");
   StartedHold bobs = start_acquire(bob, "job");
   ASSERT_TRUE(world().queued("job", 1));

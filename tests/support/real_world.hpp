@@ -18,7 +18,7 @@ struct RealPlace {
   std::string url;
   std::string scheme;
   Duration lease;                      ///< one that a test can afford to wait for
-  Duration timeout;                    ///< for one answer of the store
+  Duration timeout;                    ///< for one answer of the store, where a test waits for it in vain
   std::shared_ptr<void> keeps = {};    ///< lives as long as the world: a folder, a server
   test::Census census = {};            ///< what the server has; empty: nobody can tell
   std::function<void()> restart = {};  ///< kills the server and starts it again; every store that has one

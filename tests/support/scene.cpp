@@ -92,6 +92,8 @@ Result<void> revoke(const Actor& actor, std::string_view name, RevokeOptions opt
   return ask(actor, actor.core()->revoke(std::string(name), std::string(options.claim), options.now, Kind::mutex));
 }
 
-Result<void> close(const Actor& actor, Duration within) { return ask(actor, actor.core()->close(within)); }
+Result<void> close(const Actor& actor, std::optional<Duration> within) {
+  return ask(actor, actor.core()->close(within.value_or(actor.world().hang())));
+}
 
 }  // namespace pawl::scene

@@ -126,6 +126,7 @@ Result<void> downgrade(const Actor& actor, Hold& hold);
 Result<LockView> inspect(const Actor& actor, std::string_view name, Kind kind = Kind::mutex);
 Result<std::vector<LockView>> list(const Actor& actor, std::string_view prefix = {});
 Result<void> revoke(const Actor& actor, std::string_view name, RevokeOptions options = {});
-Result<void> close(const Actor& actor, Duration within = 5s);
+/// Within a hang guard, unless the time is said.
+Result<void> close(const Actor& actor, std::optional<Duration> within = {});
 
 }  // namespace pawl::scene

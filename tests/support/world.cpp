@@ -8,6 +8,9 @@ namespace pawl::scene {
 
 namespace {
 
+/// For one answer, where all are given.
+constexpr Duration patience = 20s;
+
 awaitable<bool> end_sessions(std::shared_ptr<FaultyStore> store) {
   co_await store->expire_sessions();
   co_return true;
@@ -36,7 +39,7 @@ std::string describe(const std::vector<LockView>& views) {
 
 Actor World::client(ClientOptions options) {
   if (options.scheme.empty()) options.scheme = scheme_;
-  if (!options.timeout) options.timeout = timeout();
+  if (!options.timeout) options.timeout = virtual_time() ? timeout() : std::max<Duration>(timeout(), patience);
   if (!options.lease) options.lease = std::max<Duration>(lease(), 30s);
   Runtime& home = new_home();
   auto faults = std::make_shared<ScriptedFaults>();
@@ -53,9 +56,14 @@ Actor World::client(ClientOptions options) {
   return actor;
 }
 
+Actor World::impatient_client(ClientOptions options) {
+  if (!options.timeout) options.timeout = timeout();
+  return client(std::move(options));
+}
+
 Actor World::brief_client(ClientOptions options) {
   if (!options.lease) options.lease = lease();
-  return client(std::move(options));
+  return impatient_client(std::move(options));
 }
 
 const store::Capabilities& World::capabilities() { return bystander().store().scheme(scheme_)->capabilities(); }

@@ -21,9 +21,11 @@ class World {
   virtual ~World() = default;
 
   /// A new client, as if in a process of its own, over a fault layer of its own. What the options leave open: this
-  /// world's scheme and timeout, and a lease that no test outlives.
+  /// world's scheme, a lease that no test outlives, and a timeout that a machine which stands still for a while does not.
   Actor client(ClientOptions options = {});
-  /// A client with the lease that a test can afford to wait for.
+  /// A client with the timeout that a test can afford to wait for, where requests are to fail.
+  Actor impatient_client(ClientOptions options = {});
+  /// An impatient client with the lease that a test can afford to wait for.
   Actor brief_client(ClientOptions options = {});
 
   virtual Time now() const = 0;
@@ -46,7 +48,7 @@ class World {
 
   /// A lease that a test can afford to wait for.
   virtual Duration lease() const = 0;
-  /// How long the clients wait for one answer of the store.
+  /// How long impatient clients wait for one answer of the store.
   virtual Duration timeout() const = 0;
   /// After this long something hangs.
   virtual Duration hang() const = 0;

@@ -241,21 +241,30 @@ awaitable<Result<SessionGrant>> Server::open_session(SessionRequest request, Dea
   if (!reached) co_return reached.error();
   const auto session = std::make_shared<Session>();
   session->owner = request.owner;
-  session->lease = fresh_lease_id();
-  session->id = SessionId{runtime_.random(), static_cast<std::uint64_t>(session->lease)};
-  session->key = layout_.session(session->lease);
-  Result<std::int64_t> seconds = co_await cluster_->grant_lease(session->lease, whole_seconds(request.lease), deadline);
-  if (!seconds) co_return seconds.error();
-  session->seconds = *seconds;
-  Result<void> made = co_await make_session_key(session, deadline);
-  if (!made) {
-    revoke_soon(session->lease);
-    co_return made.error();
+  Result<void> made = co_await make_session(session, request.lease, deadline);
+  // A short lease runs out between the two requests if this process or the server is stopped.
+  while (made.code() == Errc::lost && !deadline.passed(runtime_.now())) {
+    made = co_await make_session(session, request.lease, deadline);
   }
+  if (!made) co_return made.code() == Errc::lost ? Error{Errc::store_unavailable, made.error().message} : made.error();
   sessions_[session->id] = session;
   watch_mailbox(session);
   const Duration granted = std::chrono::seconds(session->seconds);
   co_return SessionGrant{session->id, std::min(request.lease, granted)};
+}
+
+/// Errors: lost, where the lease was over before the key was written.
+awaitable<Result<void>> Server::make_session(SharedSession session, Duration lease, Deadline deadline) {
+  const auto self = shared_from_this();
+  session->lease = fresh_lease_id();
+  session->id = SessionId{runtime_.random(), static_cast<std::uint64_t>(session->lease)};
+  session->key = layout_.session(session->lease);
+  Result<std::int64_t> seconds = co_await cluster_->grant_lease(session->lease, whole_seconds(lease), deadline);
+  if (!seconds) co_return seconds.error();
+  session->seconds = *seconds;
+  Result<void> made = co_await make_session_key(session, deadline);
+  if (!made) revoke_soon(session->lease);
+  co_return made;
 }
 
 awaitable<Result<void>> Server::make_session_key(SharedSession session, Deadline deadline) {
@@ -263,7 +272,7 @@ awaitable<Result<void>> Server::make_session_key(SharedSession session, Deadline
   require_created(request, session->key, 0);
   on_success(request, putting(session->key, "", session->lease));
   on_failure(request, getting(session->key));
-  Result<pb::TxnResponse> answer = co_await write(std::move(request), deadline);
+  Result<pb::TxnResponse> answer = co_await ask(std::move(request), deadline);
   if (!answer) co_return answer.error();
   const pb::KeyValue* there = answer->succeeded() ? nullptr : found_one(*answer, 0);
   session->created = there == nullptr ? answer->header().revision() : there->create_revision();

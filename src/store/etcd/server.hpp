@@ -133,6 +133,7 @@ class Server : public std::enable_shared_from_this<Server> {
   awaitable<Result<void>> begin_anew(std::uint64_t restores, Deadline deadline);
   awaitable<void> look_whether_restored(std::shared_ptr<Server> self);
   awaitable<Result<std::uint64_t>> change_epoch(Change change, Deadline deadline);
+  awaitable<Result<void>> make_session(SharedSession session, Duration lease, Deadline deadline);
   awaitable<Result<void>> make_session_key(SharedSession session, Deadline deadline);
   void watch_mailbox(const SharedSession& session);
   awaitable<Result<Kept>> keep_alive(SharedSession session, Deadline deadline);
