@@ -316,6 +316,23 @@ TEST(EtcdPort, AWaiterWhoseLeaseWasRevokedIsNotGranted) {
   EXPECT_EQ(bob.renew(bobs).code(), Errc::lost);
 }
 
+// It takes two requests, and the client or the server may be stopped between them for longer than a short lease.
+TEST(EtcdPort, ASessionWhoseLeaseIsOverBeforeItIsMadeIsMadeAgain) {
+  const EtcdServer server;
+  std::atomic<int> ended = 0;
+  const auto end_the_lease = [&](const EtcdMessage& message) {
+    if (ended >= 2 || message.method != "Txn" || !message.names("short/sessions/")) return;
+    for (const std::int64_t lease : server.leases()) server.revoke(lease);
+    ++ended;
+  };
+  const Proxy proxy(server.port(), test::etcd_framing(end_the_lease));
+  PortClient alice(url_through(proxy, "short/"));
+  const SessionId session = alice.open();
+  EXPECT_EQ(ended, 2);
+  EXPECT_TRUE(alice.renew(session));
+  EXPECT_TRUE(alice.has(alice.wish(session, "job")));
+}
+
 TEST(EtcdPort, ASessionWhoseLeaseWasRevokedByHandIsLostAtTheNextRenewal) {
   const EtcdServer& server = EtcdServer::shared();
   PortClient alice(url_of(server, "revoked/"));
