@@ -31,7 +31,7 @@ help:
 	@echo "make fuzz      each fuzzer for SECONDS=30"
 	@echo "make torture   each store for SECONDS=120 while servers, network and workers fail; also STORE=redis/queue, SEED=7"
 	@echo "make coverage  which lines and branches the tests run, by folder"
-	@echo "make test-newest  ZooKeeper's tests on the newest server and with the newest Curator, from the Java registry"
+	@echo "make test-newest  ZooKeeper's and etcd's tests on the newest server and with the newest library of others"
 	@echo "make format    lay out the sources"
 	@echo "make clean     remove every build tree"
 
