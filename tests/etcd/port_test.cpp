@@ -531,6 +531,19 @@ TEST(EtcdPort, ARepeatedReleaseLeavesTheNextHolderAlone) {
   EXPECT_EQ(alice.look(second).value().place, Standing::Place::held);
 }
 
+// etcd#14704: a release of what was never claimed must not delete a key with less in its name.
+TEST(EtcdPort, AReleaseOfWhatWasNeverClaimedDeletesNothing) {
+  const EtcdServer& server = EtcdServer::shared();
+  PortClient alice(url_of(server, "never/"));
+  const SessionId session = alice.open();
+  const Claim held = alice.wish(session, "job"), never = alice.wish(session, "job");
+  alice.must_have(held);
+  const std::size_t before = server.records("never/").size();
+  EXPECT_EQ(alice.withdraw(never).value(), Withdrawn::not_there);
+  EXPECT_EQ(server.records("never/").size(), before);
+  EXPECT_EQ(alice.look(held).value().place, Standing::Place::held);
+}
+
 // etcd#6278: "a" waits for nobody of "ab" or "a/b".
 TEST(EtcdPort, NamesThatBeginAlikeAreDifferentLocks) {
   PortClient alice(url_of(EtcdServer::shared(), "alike/"));
