@@ -22,7 +22,7 @@ class Play {
       : prefix_(fresh_prefix()),
         server_(server),
         proxy_(server.port(), test::etcd_framing()),
-        bob_(url_at(server.port(), query())) {
+        bob_(url_at(server.port(), "?timeout=30s&lease=60s&prefix=" + prefix_)) {
     open_alice();
     // Keeps alice's session alive: what she forgot would stay for ever.
     if (with_anchor) anchor_ = alice().mutex("anchor").acquire({.wait = hang}).value();
@@ -107,7 +107,7 @@ class Play {
   }
 
  private:
-  std::string query() const { return "?timeout=1s&lease=6s&prefix=" + prefix_; }
+  std::string query() const { return "?timeout=1s&lease=15s&prefix=" + prefix_; }
   std::size_t total() const {
     std::size_t sum = 0;
     for (const auto& [name, count] : proxy_.seen()) sum += count;
