@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, UnknownOutcome, ::testing::ValuesIn(all_scheme
 TEST_P(UnknownOutcome, AGrantWhoseReplyIsLostIsFoundAgainAndNotClaimedTwice) {
   const Actor alice = world().impatient_client(), bob = world().client();
   alice.faults().lose_next_reply(Operation::claim);
-  const Hold hold = must_acquire(alice, "job", {.wait = world().hang()});
+  const Hold hold = must_acquire(alice, "job");
   expect_asked_again(alice.sent(Operation::claim));
   const LockView view = world().view("job");
   ASSERT_EQ(view.holders.size(), 1U);
@@ -48,7 +48,7 @@ TEST_P(UnknownOutcome, AGrantWhoseReplyIsLostIsFoundAgainAndNotClaimedTwice) {
 TEST_P(UnknownOutcome, AClaimWhoseRequestIsLostIsSentAgain) {
   const Actor alice = world().impatient_client();
   alice.faults().lose_next_request(Operation::claim);
-  EXPECT_TRUE(acquire(alice, "job", {.wait = world().hang()}));
+  { const Hold hold = must_acquire(alice, "job"); }
   expect_asked_again(alice.sent(Operation::claim));
 }
 
@@ -58,7 +58,7 @@ TEST_P(UnknownOutcome, AnAnswerIsNotWaitedForLongerThanAThirdOfTheLease) {
   const Actor alice = world().impatient_client({.lease = std::max<Duration>(lease, can().shortest_lease)});
   alice.faults().lose_next_reply(Operation::claim);
   const Time began = world().now();
-  EXPECT_TRUE(acquire(alice, "job", {.wait = world().hang()}));
+  { const Hold hold = must_acquire(alice, "job"); }
   expect_asked_again(alice.sent(Operation::claim));
   if (world().virtual_time()) {
     EXPECT_GE(world().now() - began, lease / 3);
@@ -100,7 +100,7 @@ TEST_P(UnknownOutcome, AReleaseWhoseReplyIsLostIsConfirmedByAskingAgain) {
   const Actor bob = world().client();
   expect_undisturbed([&] {
     const Actor alice = world().impatient_client();
-    Hold hold = must_acquire(alice, "job", {.wait = world().hang()});
+    Hold hold = must_acquire(alice, "job");
     alice.faults().lose_next_reply(Operation::withdraw);
     const Errc released = release(alice, hold).code();
     if (released == Errc::outcome_unknown && !world().virtual_time()) return "it was not asked again in time";

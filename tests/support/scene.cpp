@@ -55,7 +55,13 @@ Result<Hold> try_acquire(const Actor& actor, std::string_view name, AcquireOptio
 }
 
 Hold must_acquire(const Actor& actor, std::string_view name, AcquireOptions options) {
-  return acquire(actor, name, options).value();
+  // As with connecting: a busy machine may need more than one try to open a session.
+  constexpr int tries = 20;
+  Result<Hold> hold = acquire(actor, name, options);
+  for (int i = 1; i < tries && hold.code() == Errc::store_unavailable && !actor.world().virtual_time(); ++i) {
+    hold = acquire(actor, name, options);
+  }
+  return std::move(hold).value();
 }
 
 Started<Result<void>> start_release(const Actor& actor, Hold& hold) {

@@ -63,6 +63,8 @@ Actor World::impatient_client(ClientOptions options) {
 
 Actor World::brief_client(ClientOptions options) {
   if (!options.lease) options.lease = lease();
+  // A request has a third of the lease. To open a session may take longer, and need another try.
+  if (!options.timeout && !virtual_time()) options.timeout = 2 * lease();
   return impatient_client(std::move(options));
 }
 

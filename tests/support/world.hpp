@@ -25,7 +25,7 @@ class World {
   Actor client(ClientOptions options = {});
   /// A client with the timeout that a test can afford to wait for, where requests are to fail.
   Actor impatient_client(ClientOptions options = {});
-  /// An impatient client with the lease that a test can afford to wait for.
+  /// A client with the lease that a test can afford to wait for, and not much more patience than that.
   Actor brief_client(ClientOptions options = {});
 
   virtual Time now() const = 0;
