@@ -400,7 +400,7 @@ std::vector<SessionId> FaultyStore::sessions() const { return wire_->sessions();
 awaitable<void> FaultyStore::expire_sessions() {
   const std::shared_ptr<Wire> wire = wire_;
   for (const SessionId session : wire->sessions()) {
-    const Deadline deadline = Deadline::in(wire->client.now(), std::chrono::seconds(5));
+    const Deadline deadline = Deadline::in(wire->client.now(), std::chrono::minutes(1));
     [[maybe_unused]] Result<void> closed = co_await close_at(wire, session, deadline);
   }
 }
