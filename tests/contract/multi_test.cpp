@@ -131,15 +131,22 @@ TEST_P(Several, WhatIsLostDuringTheWaitIsTakenAgain) {
 
 TEST_P(Several, AnAnswerThatIsLostInTheMiddleLeavesNothingHalfTaken) {
   const Actor alice = world().impatient_client(), bob = world().client();
-  const Hold taken = must_acquire(bob, "c");
-  alice.faults().lose_next_reply(Operation::claim);
-  EXPECT_EQ(take(alice, {"a", "b", "c"}, {.wait = 0s}).code(), Errc::busy);
-  EXPECT_TRUE(world().ask_until([&] { return is_free("a") && is_free("b"); }));
+  const Hold taken = must_acquire(bob, "c"), opened = must_acquire(alice, "other");
+  expect_undisturbed([&] {
+    alice.faults().lose_next_reply(Operation::claim);
+    const Errc tried = take(alice, {"a", "b", "c"}, {.wait = 0s}).code();
+    EXPECT_TRUE(world().ask_until([&] { return is_free("a") && is_free("b"); }));
+    const bool late = tried == Errc::store_unavailable || tried == Errc::outcome_unknown;
+    if (late && !world().virtual_time()) return "it was not asked again in time";
+    EXPECT_EQ(tried, Errc::busy);
+    return "";
+  });
 }
 
 // Scenario: every claim, then every release, loses its request or its answer once.
 TEST_P(Several, WhateverIsLostOnTheWayAllAreHadOrNone) {
   const Actor alice = world().impatient_client(), bob = world().client();
+  const Hold opened = must_acquire(alice, "other");
   const auto held = [&] {
     int count = 0;
     for (const char* name : {"a", "b", "c"}) count += static_cast<int>(world().view(name).holders.size());
@@ -170,12 +177,15 @@ TEST_P(Several, WhateverIsLostOnTheWayAllAreHadOrNone) {
 
 TEST_P(Several, AStoreThatIsSilentDoesNotKeepTheOthersShut) {
   const Actor alice = world().impatient_client(), bob = world().client();
+  const Hold opened = must_acquire(alice, "other");
   const MultiHold all = take(alice, {"a", "b", "c"}).value();
   alice.faults().lose_next_reply(Operation::withdraw);
   Started<Result<void>> release = scene::start(alice, lock::MultiHoldCore::release(lock::Access::core(all)));
   EXPECT_TRUE(acquire(bob, "a", {.wait = world().hang()}));
   EXPECT_TRUE(acquire(bob, "b", {.wait = world().hang()}));
-  EXPECT_TRUE(release.get());
+  const Errc released = release.get().code();
+  const bool late = released == Errc::outcome_unknown && !world().virtual_time();  // a machine stood still
+  EXPECT_TRUE(released == no_error || late) << to_string(released);
 }
 
 TEST_P(Several, ItMayBeLetGoInsideItsOwnLossSignal) {

@@ -56,8 +56,9 @@ TEST_P(Spin, WhoeverGivesUpLeavesNothing) {
 
 TEST_P(Spin, AnAnswerThatIsLostIsFoundAgain) {
   const Actor alice = world().impatient_client();
+  const Hold opened = must_acquire(alice, "other");  // the session is open
   alice.faults().lose_next_reply(Operation::claim);
-  EXPECT_TRUE(start(alice, {.wait = world().hang()}).get());
+  EXPECT_TRUE(start(alice).get());
 }
 
 TEST_P(Spin, HandlesOfOneLockMustAgreeOnIt) {
