@@ -2,6 +2,9 @@
 
 #include "apps/cli/help.hpp"
 #include "base/duration.hpp"
+#include "base/url.hpp"
+
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <utility>
@@ -26,10 +29,16 @@ int exit_code_of(Errc code) {
 Failure failure_of(const Error& error) { return {exit_code_of(error.code), error.message}; }
 
 std::optional<std::string> Context::store() const {
+  if (store_after && store_before && *store_after != *store_before) {
+    throw Failure{own_failure, fmt::format("two different stores are named: --store {} and --store {}",
+                                           base::redact_url(*store_before), base::redact_url(*store_after))};
+  }
   if (store_after) return store_after;
   if (store_before) return store_before;
   const char* text = std::getenv("PAWL_STORE");
-  return text != nullptr && *text != '\0' ? std::optional<std::string>(text) : std::nullopt;
+  if (text == nullptr) return std::nullopt;
+  if (*text != '\0') return text;
+  throw Failure{own_failure, "PAWL_STORE is empty; name a store, or unset it for the default store"};
 }
 
 Client open_client(const Context& context, ClientOptions options) {

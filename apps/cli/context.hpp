@@ -53,7 +53,8 @@ struct Context {
   std::vector<std::string> command = {};         ///< what stood behind the -- of `pawl run` or `pawl elect`
   int exit_code = 0;
 
-  /// What was given, or is in PAWL_STORE; nothing: the default store.
+  /// What was given, or is in PAWL_STORE; nothing: the default store. Throws Failure where that would be a guess: two
+  /// different stores are named, or PAWL_STORE is empty.
   std::optional<std::string> store() const;
 };
 

@@ -18,7 +18,10 @@ Result<Credentials> read_password(const std::string& file) {
   std::ifstream in(file);
   Credentials credentials;
   if (!std::getline(in, credentials.password)) {
-    return Error{Errc::permission_denied, "no password can be read from " + base::printable(file)};
+    const bool inherited = file.starts_with("/proc/self/fd/");
+    return Error{Errc::permission_denied,
+                 "no password can be read from " + base::printable(file) +
+                     (inherited ? " (it was closed by a program in between, as sudo does)" : "")};
   }
   return credentials;
 }

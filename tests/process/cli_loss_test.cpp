@@ -27,8 +27,10 @@ TEST_F(CliLoss, WhenTheGraceTimeIsLeftTheCommandGetsTerm) {
   const Ended ended = process.wait();
   EXPECT_EQ(ended.code, 122);
   EXPECT_EQ(ended.out, "got TERM\n");
-  EXPECT_THAT(ended.err, AllOf(HasSubstr("pawl: the lock \"job\" cannot be renewed: sent TERM to the command"),
-                               Not(HasSubstr("killed"))));
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("pawl: the lock \"job\" has been held for as long as --max-hold 11s allows: sent TERM to "
+                              "the command"),
+                    Not(HasSubstr("killed"))));
   EXPECT_TRUE(nothing_left());
 }
 
@@ -40,8 +42,19 @@ TEST_F(CliLoss, ACommandThatDoesNotEndIsKilledBeforeAnotherCanHold) {
   Process next = start({"run", "job", "--", "sh", "-c", "test ! -e /proc/" + std::to_string(child) + " || exit 9"});
   const Ended ended = process.wait();
   EXPECT_EQ(ended.code, 122);
-  EXPECT_THAT(ended.err, HasSubstr("pawl: the lock \"job\" is lost: the command was killed\n"));
+  EXPECT_THAT(
+      ended.err,
+      HasSubstr("pawl: the lock \"job\" has been held for as long as --max-hold 2s allows: the command was killed\n"));
   EXPECT_EQ(next.wait().code, 0);
+}
+
+TEST_F(CliLoss, TheGraceTimeCountsBeforeTheEndOfMaxHold) {
+  // TERM after a second, KILL not before the trap has had its two.
+  Process process = start({"run", "--max-hold", "4s", "--grace", "3s", "job", "--", "sh", "-c",
+                           "trap 'sleep 1; echo cleaned up; exit 0' TERM; while :; do sleep 0.01; done"});
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 122);
+  EXPECT_EQ(ended.out, "cleaned up\n");
 }
 
 TEST_F(CliLoss, ACommandThatEndsInTimeHasItsOwnCode) { EXPECT_EQ(doomed("exit 6").wait().code, 6); }

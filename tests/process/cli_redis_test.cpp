@@ -17,6 +17,7 @@ namespace pawl::test {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
@@ -112,6 +113,37 @@ TEST_F(CliRedis, AServerThatIsFullKeepsWhatIsHeldAndTakesItBack) {
   EXPECT_EQ(server_.cli({"KEYS", "{pawl}:[lhc]:*"}), "\n");
 }
 
+TEST_F(CliRedis, WaitBoundsConnectingAsWell) {
+  const auto took = [&](Words words) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Ended ended = pawl(std::move(words));
+    EXPECT_EQ(ended.code, 121) << ended.err;
+    EXPECT_THAT(ended.err, AnyOf(HasSubstr("no connection"), HasSubstr("did not answer within")));
+    return std::chrono::steady_clock::now() - begin;
+  };
+  // The store's own timeout is a minute, and a hang guard is all that time can be on a busy machine.
+  const std::string patient = url() + "?timeout=1m";
+  server_.stop();
+  EXPECT_LT(took({"--store", patient, "run", "--wait", "500ms", "job", "--", "true"}), std::chrono::seconds(20));
+  EXPECT_LT(took({"--store", url() + "?timeout=500ms", "run", "--no-wait", "job", "--", "true"}),
+            std::chrono::seconds(20));
+  server_.go_on();
+  server_.kill();
+  EXPECT_LT(took({"--store", patient, "run", "--wait", "500ms", "job", "--", "true"}), std::chrono::seconds(20));
+}
+
+TEST_F(CliRedis, WhatWaitingCannotMendIsToldAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string address = "127.0.0.1:" + std::to_string(server_.port());
+  const Ended ended = pawl({"--store", "redis://" + address + "/99?timeout=1m", "run", "job", "--", "true"});
+  EXPECT_EQ(ended.code, 125) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the server has no such database"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  const Ended tls = pawl({"--store", "rediss://" + address + "?timeout=500ms", "run", "job", "--", "true"});
+  EXPECT_EQ(tls.code, 121);
+  EXPECT_THAT(tls.err, AllOf(HasSubstr(address), HasSubstr("TLS")));
+}
+
 TEST_F(CliRedis, AServerThatIsNotThereIsNamed) {
   server_.kill();
   for (const Words& words : {Words{"ls"}, Words{"run", "job", "--", "true"}, Words{"leader", "api"}}) {
@@ -202,6 +234,25 @@ TEST_F(CliRedisPassword, IsKeptFromTheCommandAndFromWhatPsShows) {
   EXPECT_EQ(seen.code, 0) << seen.err;
   EXPECT_THAT(seen.out, AllOf(HasSubstr("PAWL_STORE=redis://"), HasSubstr(at(server_)), Not(HasSubstr("hush"))));
   EXPECT_THAT(seen.out, Not(HasSubstr("socket:"))) << "a connection that is logged in";
+}
+
+TEST_F(CliRedisPassword, IsThereForAPawlInsideTheCommand) {
+  const std::string inside = PAWL_CLI " check \"$PAWL_SEQUENCER\" && " PAWL_CLI " show job && " PAWL_CLI
+                                      " run inner -- sh -c '" PAWL_CLI " ls; echo $PAWL_STORE'";
+  const Ended ended = with(":" + std::string(secret), {"run", "job", "--", "sh", "-c", inside});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("held for "), HasSubstr("inner "), HasSubstr("password_file=/proc/self/fd/")));
+  EXPECT_THAT(all(ended), Not(HasSubstr("hush")));
+}
+
+TEST_F(CliRedisPassword, ThatSudoHasTakenAwayIsMissedWithTheReason) {
+  // What sudo does before it runs anything.
+  const std::string sudo =
+      "exec python3 -c 'import os; os.closerange(3, 1000); os.execl(\"" PAWL_CLI "\", \"pawl\", \"show\", \"job\")'";
+  const Ended ended = with(":" + std::string(secret), {"run", "job", "--", "sh", "-c", sudo});
+  EXPECT_EQ(ended.code, 121);
+  EXPECT_THAT(ended.err, AllOf(StartsWith("pawl: no password can be read from /proc/self/fd/"),
+                               HasSubstr("closed by a program in between, as sudo does")));
 }
 
 TEST_F(CliRedisPassword, MayStandInAFile) {

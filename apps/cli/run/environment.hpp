@@ -10,12 +10,13 @@
 namespace pawl::cli {
 
 /// The environment of the command: ours, with PAWL_LOCK, PAWL_TOKEN and PAWL_SEQUENCER of the first grant,
-/// PAWL_SEQUENCERS of all of them, PAWL_VALUE of a candidate, and without a password in PAWL_STORE. What the kernel
-/// would not take is left out, and told on stderr.
+/// PAWL_SEQUENCERS of all of them, PAWL_VALUE of a candidate, and PAWL_STORE. What the kernel would not take is left out,
+/// and told on stderr.
 std::vector<std::string> child_environment(const std::vector<Sequencer>& sequencers,
-                                           const std::optional<std::string>& value);
+                                           const std::optional<std::string>& value, const std::string& store);
 
-/// A store's URL without the password in it, so that whoever needs one is refused and not sent to another store.
-std::string without_password(std::string_view url);
+/// The store that the lock is in, for a pawl inside the command: its URL, with that scheme unless it names one. A password
+/// is taken out and put into a sealed file in memory, which the command inherits and the URL names: sudo closes it.
+std::string store_for_child(std::string url, std::string_view scheme);
 
 }  // namespace pawl::cli

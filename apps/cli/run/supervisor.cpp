@@ -3,6 +3,7 @@
 #include "apps/cli/context.hpp"
 #include "apps/cli/run/process_tree.hpp"
 #include "apps/cli/table.hpp"
+#include "base/duration.hpp"
 
 #include <fmt/core.h>
 
@@ -40,7 +41,8 @@ Supervisor::Supervisor(const Held& held, Command& command, const Front& front, c
       terms_(terms),
       on_lost_(held.lost(), news_.setter()),
       on_request_(held.release_requested(), news_.setter()),
-      next_look_at_front_(Clock::now() + terms.lease / 4) {}
+      begin_(Clock::now()),
+      next_look_at_front_(begin_ + terms.lease / 4) {}
 
 int Supervisor::run() {
   while (true) {
@@ -79,9 +81,17 @@ int Supervisor::patience() const {
 /// A store may grant a shorter lease than it is asked for: then the grace is shorter as well, and TERM does not come while
 /// all is well.
 Duration Supervisor::grace() const {
-  const double share = std::chrono::duration<double>(longest_) / std::chrono::duration<double>(terms_.lease);
+  const Duration expected = std::min(terms_.lease, terms_.max_hold.value_or(terms_.lease));
+  const double share = std::chrono::duration<double>(longest_) / std::chrono::duration<double>(expected);
   if (share > 0.9) return terms_.grace;
   return std::chrono::duration_cast<Duration>(terms_.grace * share * 0.9);
+}
+
+std::string Supervisor::ending() const {
+  const Duration imprecision = terms_.lease / 10;  // the hold has begun a little earlier
+  if (!terms_.max_hold || Clock::now() - begin_ + grace() + imprecision < *terms_.max_hold) return {};
+  return fmt::format("{} has been held for as long as --max-hold {} allows", held_.first_to_end(),
+                     base::format_duration(*terms_.max_hold));
 }
 
 Duration Supervisor::margin() const { return std::min<Duration>(100ms, grace() / 2); }
@@ -92,13 +102,15 @@ void Supervisor::guard() {
   if (killed_ || left > grace()) return;
   if (left <= margin()) {
     lost_ = true;
+    const std::string why = ending();
     kill_all();
-    tell("{} is lost: the command was killed", held_.first_to_end());
+    tell("{}: the command was killed", why.empty() ? held_.first_to_end() + " is lost" : why);
   } else if (!lost_) {
     lost_ = true;
     ask_to_end();
-    tell("{} cannot be renewed: sent TERM to the command, KILL follows in {}", held_.first_to_end(),
-         format_age(left - margin()));
+    const std::string why = ending();
+    tell("{}: sent TERM to the command, KILL follows in {}",
+         why.empty() ? held_.first_to_end() + " cannot be renewed" : why, format_age(left - margin()));
   }
 }
 

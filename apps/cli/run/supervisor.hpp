@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <stop_token>
+#include <string>
 
 namespace pawl::cli {
 
@@ -37,6 +38,7 @@ class Supervisor {
     Duration lease;  ///< how long the store was asked to believe in us
     Duration grace;  ///< how long before the end of that TERM comes
     Leftovers leftovers = Leftovers::wait;
+    std::optional<Duration> max_hold = {};  ///< the hold ends after this, whatever is renewed
   };
 
   Supervisor(const Held& held, Command& command, const Front& front, const Signals& signals, Terms terms);
@@ -55,6 +57,8 @@ class Supervisor {
   int patience() const;
   void guard();
   Duration grace() const;
+  /// Why the hold is about to end: the lock "backup" cannot be renewed.
+  std::string ending() const;
   /// For the kernel to carry out a KILL.
   Duration margin() const;
   void answer_request();
@@ -82,6 +86,7 @@ class Supervisor {
   bool asked_ = false;
   bool lost_ = false;
   bool killed_ = false;
+  const Clock::time_point begin_;
   Clock::time_point next_look_at_front_;
   std::optional<Clock::time_point> front_stopped_since_;
   std::optional<Clock::time_point> name_leftovers_at_;

@@ -20,6 +20,7 @@ struct UnderLockOptions {
   std::optional<Duration> lease = {};
   std::optional<Duration> grace = {};
   std::optional<Duration> lock_delay = {};
+  std::optional<Duration> max_hold = {};
   Leftovers leftovers = Leftovers::wait;
   std::string scheme = {};
   std::optional<std::string> label = {};

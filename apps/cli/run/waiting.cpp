@@ -2,11 +2,26 @@
 
 #include "apps/cli/context.hpp"
 
+#include <fmt/core.h>
+
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
 #include <utility>
 
 namespace pawl::cli {
+
+namespace {
+
+int milliseconds_until(std::chrono::steady_clock::time_point at) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(at - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
 
 Waiting::Waiting(Work work) : thread_([this, work = std::move(work)] { run(work); }) {}
 
@@ -40,13 +55,15 @@ std::optional<int> Waiting::finish(const Signals& signals, int output) {
   return result();
 }
 
-std::optional<int> Waiting::finish(const Signals& signals, const Front& front) {
+std::optional<int> Waiting::finish(const Signals& signals, const Front& front, const Limit& limit) {
   pollfd all[] = {{over_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
   while (all[0].revents == 0) {
     if (const auto signal = front.next_signal(signals)) {
       obey(signal->number, front.pid());
+    } else if (limit.at && !late_ && std::chrono::steady_clock::now() >= *limit.at) {
+      stop_late(limit.sentence);
     } else {
-      ::poll(all, 3, -1);
+      ::poll(all, 3, limit.at && !late_ ? milliseconds_until(*limit.at) : -1);
     }
     if (all[2].revents == 0) continue;
     cancel(SIGKILL);
@@ -70,6 +87,16 @@ void Waiting::obey(int signal, pid_t job) {
     return;
   }
   cancel(signal);
+}
+
+void Waiting::stop_late(const std::string& sentence) {
+  late_ = true;
+  Phase before = Phase::opening;
+  if (phase_.compare_exchange_strong(before, Phase::abandoned)) {
+    fmt::print(stderr, "pawl: {}\n", sentence);
+    ::_exit(store_failure);
+  }
+  stop_.request_stop();
 }
 
 void Waiting::cancel(int signal) {

@@ -5,10 +5,12 @@
 #include "apps/cli/run/signals.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 namespace pawl::cli {
@@ -17,6 +19,10 @@ namespace pawl::cli {
 /// would end the process ends the wait, and nothing is left in a queue.
 class Waiting {
  public:
+  struct Limit {
+    std::optional<std::chrono::steady_clock::time_point> at = {};
+    std::string sentence = {};  ///< the process ends with it, if the work was still opening the store
+  };
   using Work = std::function<void(const std::function<void()>& asking, std::stop_token stop)>;
 
   /// `work` calls `asking` before it asks for anything that must be cleaned up. What it throws is thrown by finish().
@@ -27,14 +33,17 @@ class Waiting {
   /// Until the work is done; answers the signal that has ended it before its time: one of ours. Where nobody reads any more
   /// what is written to `output`, that is SIGPIPE, though nothing may be written for long.
   std::optional<int> finish(const Signals& signals, int output);
-  /// The same in a keeper: one that the front has passed on, or SIGKILL when the front has died.
-  std::optional<int> finish(const Signals& signals, const Front& front);
+  /// The same in a keeper: one that the front has passed on, or SIGKILL when the front has died. If the work has not come to
+  /// an end by `limit`, it is stopped: see late().
+  std::optional<int> finish(const Signals& signals, const Front& front, const Limit& limit);
+  bool late() const { return late_; }
 
  private:
   void run(const Work& work);
   void obey(int signal, pid_t job);
   std::optional<int> result();
   void cancel(int signal);
+  void stop_late(const std::string& sentence);
 
   enum class Phase { opening, asking, abandoned };
   std::atomic<Phase> phase_{Phase::opening};
@@ -42,6 +51,7 @@ class Waiting {
   Event over_;
   std::exception_ptr error_;
   std::optional<int> cancelled_by_;
+  bool late_ = false;
   std::jthread thread_;  // last: it uses all others
 };
 

@@ -45,7 +45,7 @@ base::awaitable<Result<void>> Link::ready(base::Deadline deadline) {
     if (tried && (patience_ == Patience::one_attempt || lasting(last_error_.code))) co_return last_error_;
     if (deadline.passed(runtime_.now())) {
       if (last_error_.code != Errc{}) co_return last_error_;
-      co_return Error{Errc::store_unavailable, "no connection in time"};
+      co_return Error{Errc::store_unavailable, (peer_.empty() ? "" : peer_ + ": ") + "no connection in time"};
     }
     start();
     co_await changed_.wait(deadline.at);

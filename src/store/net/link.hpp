@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace pawl::store::net {
 
@@ -50,6 +52,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// It is not up any more.
   void broken(const Error& why);
   void close_link();
+  /// What open() is busy with, for errors: "db7:6379, with TLS".
+  void trying(std::string peer) { peer_ = std::move(peer); }
   bool over() const { return state_ == State::over; }
   static Error closed();
 
@@ -65,6 +69,7 @@ class Link : public std::enable_shared_from_this<Link> {
   bool running_ = false;
   base::Gathering changed_;
   Error last_error_;
+  std::string peer_;
 };
 
 }  // namespace pawl::store::net

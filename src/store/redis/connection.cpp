@@ -45,6 +45,7 @@ awaitable<Result<void>> Connection::dial(std::shared_ptr<Life> life) {
   const Deadline deadline = Deadline::in(runtime_.now(), plan_.timeout);
   Result<net::Address> address = co_await plan_.find(deadline);
   if (!address) co_return address.error();
+  trying(address->to_string() + (address->tls ? " with TLS" : ""));
   Result<void> connected = co_await stream_.connect(*address, deadline);
   if (!connected) co_return connected;
   if (life->over) co_return life->why;

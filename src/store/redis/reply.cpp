@@ -93,6 +93,7 @@ constexpr std::array meanings = {
     Meaning{"NOPERM", Errc::permission_denied, "the user may not do this"},
     Meaning{"ERR The user executing the script", Errc::permission_denied, "the user may not do this"},
     Meaning{"DENIED", Errc::permission_denied, "the server refuses connections from here"},
+    Meaning{"ERR DB index", Errc::invalid_argument, "the server has no such database"},
     Meaning{"MOVED", Errc::unsupported, "the server is part of a cluster"},
     Meaning{"ASK", Errc::unsupported, "the server is part of a cluster"},
     Meaning{"CROSSSLOT", Errc::unsupported, "the server is part of a cluster, and the prefix has no hash tag"},
