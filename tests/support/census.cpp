@@ -128,7 +128,10 @@ Census mysql_census(std::uint16_t port) {
         {"tombstone", "SELECT claim FROM pawl_tombstone"},
         {"mail", "SELECT CONCAT(claim, ' ', what) FROM pawl_mail"},
         {"reign", "SELECT lock_id FROM pawl_reign WHERE till = 0"},
-        {"unsettled", "SELECT lock_id FROM pawl_unsettled"}};
+        {"unsettled", "SELECT lock_id FROM pawl_unsettled"},
+        {"unique",
+         "SELECT lock_name FROM pawl_unique WHERE claim NOT IN (SELECT id FROM pawl_claim WHERE " + shut + ")"},
+        {"version", "SELECT lock_name FROM pawl_version"}};
     for (const auto& [table, select] : tables) {
       for (const auto& row : root.query(select)) found.insert(table + " " + row[0]);
     }

@@ -10,7 +10,11 @@
 namespace pawl::store::mysql {
 
 MysqlStore::MysqlStore(base::Runtime& runtime, Config config)
-    : runtime_(runtime), server_(std::make_shared<Server>(runtime, std::move(config))), queue_(server_) {}
+    : runtime_(runtime),
+      server_(std::make_shared<Server>(runtime, std::move(config))),
+      queue_(server_),
+      unique_(server_),
+      version_(server_) {}
 
 awaitable<Result<SessionGrant>> MysqlStore::open_session(SessionRequest request, Deadline deadline) {
   const auto server = server_;
@@ -59,6 +63,8 @@ awaitable<Result<void>> MysqlStore::close_session(SessionId session, Deadline de
 }
 
 Scheme* MysqlStore::scheme(std::string_view name) {
+  if (name == Unique::declared.scheme) return &unique_;
+  if (name == Version::declared.scheme) return &version_;
   return name.empty() || name == Queue::declared.scheme ? &queue_ : nullptr;
 }
 

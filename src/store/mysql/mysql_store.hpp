@@ -4,6 +4,8 @@
 #include "base/url.hpp"
 #include "store/mysql/queue.hpp"
 #include "store/mysql/server.hpp"
+#include "store/mysql/unique.hpp"
+#include "store/mysql/version.hpp"
 #include "store/store.hpp"
 
 #include <memory>
@@ -28,12 +30,16 @@ class MysqlStore final : public Store {
     return server_->ask_epoch(true, deadline);
   }
   Scheme* scheme(std::string_view name) override;
-  std::vector<const Capabilities*> schemes() const override { return {&Queue::declared}; }
+  std::vector<const Capabilities*> schemes() const override {
+    return {&Queue::declared, &Unique::declared, &Version::declared};
+  }
 
  private:
   base::Runtime& runtime_;
   const std::shared_ptr<Server> server_;
   Queue queue_;
+  Unique unique_;
+  Version version_;
 };
 
 /// `mysql://[user:password@]host:port/database`, `mariadb://`, `mysql+unix:///path/of/the/socket?db=database`.

@@ -99,3 +99,17 @@ CREATE TABLE IF NOT EXISTS pawl_reign (
 CREATE TABLE IF NOT EXISTS pawl_unsettled (
   lock_id VARBINARY(255) NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB;
+
+-- `unique`: who has a lock. The unique index lets one in.
+CREATE TABLE IF NOT EXISTS pawl_unique (
+  lock_name VARBINARY(255) NOT NULL,
+  claim VARBINARY(32) NOT NULL,
+  UNIQUE KEY by_name (lock_name)
+) ENGINE = InnoDB;
+
+-- `version`: each change of a lock raises its version. claim: who has it; empty: it is free.
+CREATE TABLE IF NOT EXISTS pawl_version (
+  lock_name VARBINARY(255) NOT NULL PRIMARY KEY,
+  version BIGINT UNSIGNED NOT NULL,
+  claim VARBINARY(32) NOT NULL
+) ENGINE = InnoDB;

@@ -12,7 +12,8 @@ BEGIN
     INSERT IGNORE INTO pawl_tombstone VALUES (p_session, p_claim);
   END IF;
   DELETE FROM pawl_mail WHERE session = p_session AND claim = p_claim;
-  SELECT state, LOCATE('/mutex:', p_lock) > 0 AND NOT p_failed INTO v_state, v_simple
+  SELECT state, LOCATE('/mutex:', p_lock) > 0 AND NOT p_failed AND SUBSTRING_INDEX(p_lock, '/', 1) NOT LIKE '%~%'
+    INTO v_state, v_simple
     FROM pawl_claim WHERE id = p_claim AND session = p_session AND lock_id = p_lock;
   SET v_done = v_state IS NOT NULL;
   IF v_state = 1 AND v_simple AND NOT EXISTS (SELECT 1 FROM pawl_claim WHERE lock_id = p_lock AND id <> p_claim) THEN
