@@ -47,7 +47,8 @@ const std::vector<Entry>& table() {
 #ifdef PAWL_STORE_MYSQL
       {{"mysql", "mariadb", "mysql+unix"},
        mysql::open,
-       {&mysql::Queue::declared, &mysql::Unique::declared, &mysql::Version::declared}},
+       {&mysql::Queue::declared, &mysql::Unique::declared, &mysql::Version::declared, &mysql::Named::declared,
+        &mysql::ForUpdate::declared}},
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
       {{"zookeeper", "zookeeper+tls"},

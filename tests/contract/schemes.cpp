@@ -69,6 +69,8 @@ std::unique_ptr<World> mysql(const std::string& scheme) {
 std::unique_ptr<World> mysql_queue() { return mysql("queue"); }
 std::unique_ptr<World> mysql_unique() { return mysql("unique"); }
 std::unique_ptr<World> mysql_version() { return mysql("version"); }
+std::unique_ptr<World> mysql_named() { return mysql("named"); }
+std::unique_ptr<World> mysql_for_update() { return mysql("for-update"); }
 #endif
 
 #ifdef PAWL_STORE_REDIS
@@ -161,6 +163,8 @@ const std::vector<Line>& all_schemes() {
       {"mysql_queue", mysql_queue, true},
       {"mysql_unique", mysql_unique, true},
       {"mysql_version", mysql_version, true},
+      {"mysql_named", mysql_named, true},
+      {"mysql_for_update", mysql_for_update, true},
 #endif
 #ifdef PAWL_STORE_REDIS
       {"redis_queue", redis_queue, true},

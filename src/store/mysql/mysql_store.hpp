@@ -2,6 +2,8 @@
 
 #include "base/runtime.hpp"
 #include "base/url.hpp"
+#include "store/mysql/for_update.hpp"
+#include "store/mysql/named.hpp"
 #include "store/mysql/queue.hpp"
 #include "store/mysql/server.hpp"
 #include "store/mysql/unique.hpp"
@@ -31,7 +33,7 @@ class MysqlStore final : public Store {
   }
   Scheme* scheme(std::string_view name) override;
   std::vector<const Capabilities*> schemes() const override {
-    return {&Queue::declared, &Unique::declared, &Version::declared};
+    return {&Queue::declared, &Unique::declared, &Version::declared, &Named::declared, &ForUpdate::declared};
   }
 
  private:
@@ -40,6 +42,8 @@ class MysqlStore final : public Store {
   Queue queue_;
   Unique unique_;
   Version version_;
+  Named named_;
+  ForUpdate for_update_;
 };
 
 /// `mysql://[user:password@]host:port/database`, `mariadb://`, `mysql+unix:///path/of/the/socket?db=database`.

@@ -34,8 +34,7 @@ awaitable<Result<ClaimState>> Version::claim(Claim claim, Deadline deadline) {
   if (auto mutex = check_mutex(claim); !mutex) co_return mutex.error();
   Result<Seen> seen = co_await read(claim, deadline);
   if (!seen) co_return seen.error();
-  const bool taken = !seen->owner.empty() && seen->owner != to_string(claim.id);
-  if (taken && seen->waits) co_return ClaimState{lost(claim)};
+  if (seen->held && seen->waits) co_return ClaimState{lost(claim)};
   Result<ClaimState> state = co_await compare_and_update(claim, seen->version, deadline);
   if (!state) co_return state;
   if (auto* const waiting = std::get_if<Waiting>(&*state)) waiting->look_again_in = lost(claim).look_again_in;
@@ -50,7 +49,7 @@ awaitable<Result<Version::Seen>> Version::read(Claim claim, Deadline deadline) {
   const Row& row = rows->front();
   Seen seen;
   seen.version = row[0];
-  seen.owner = row[1];
+  seen.held = row[1] == "1";
   seen.waits = row[2] == "1";
   co_return seen;
 }

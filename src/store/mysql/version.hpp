@@ -21,7 +21,7 @@ class Version final : public Taken {
  private:
   struct Seen {
     std::string version = {};
-    std::string owner = {};
+    bool held = false;   ///< by another claim, of a client that lives
     bool waits = false;  ///< the claim is known to wait
   };
   awaitable<Result<Seen>> read(Claim claim, Deadline deadline);

@@ -113,3 +113,8 @@ CREATE TABLE IF NOT EXISTS pawl_version (
   version BIGINT UNSIGNED NOT NULL,
   claim VARBINARY(32) NOT NULL
 ) ENGINE = InnoDB;
+
+-- `for-update`: a row for each lock that was ever used.
+CREATE TABLE IF NOT EXISTS pawl_for_update (
+  lock_name VARBINARY(255) NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;

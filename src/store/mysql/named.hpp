@@ -1,0 +1,26 @@
+#pragma once
+
+#include "store/mysql/on_connection.hpp"
+
+#include <string>
+
+namespace pawl::store::mysql {
+
+/// GET_LOCK on a connection for each hold, as DistributedLock.MySql and many frameworks do it, with a token that is committed
+/// before the grant.
+/// Limit: user locks are one server's own, and of no replica or cluster; an operator's KILL frees them at once.
+class Named final : public OnConnection {
+ public:
+  static const Capabilities declared;
+  using OnConnection::OnConnection;
+  const Capabilities& capabilities() const override { return declared; }
+
+ private:
+  awaitable<Result<ClaimState>> take(SharedSeat seat, Claim claim, Deadline deadline) override;
+  Statement wait_for(const Claim& claim) const override;
+  awaitable<Result<Withdrawn>> let_go(SharedSeat seat, Claim claim, Withdrawal how, Deadline deadline) override;
+  /// The server allows 64 characters, and takes capital letters for small ones.
+  std::string user_lock(const LockKey& key) const;
+};
+
+}  // namespace pawl::store::mysql
