@@ -10,6 +10,13 @@
 
 namespace pawl::store::mysql {
 
+namespace {
+
+/// That it has got the lock is told within this process, and by no renewal.
+constexpr Duration longest_silence = std::chrono::seconds(5);
+
+}  // namespace
+
 /// A claim() or withdraw() has the seat for itself.
 struct OnConnection::Busy {
   explicit Busy(SharedSeat of) : seat(std::move(of)) { seat->busy = true; }
@@ -52,6 +59,7 @@ Result<OnConnection::SharedSeat> OnConnection::seat_of(const Claim& claim) {
   }
   seat->claim = claim.id;
   seat->session = claim.session;
+  seat->lock = claim.key.name.bytes();
   seats_.emplace(claim.id, seat);
   return seat;
 }
@@ -66,8 +74,26 @@ awaitable<Result<void>> OnConnection::until_not_busy(SharedSeat seat, Deadline d
   co_return Result<void>();
 }
 
+// A client whose release is under way must not find the lock taken by itself: two connections have no order.
+awaitable<Result<void>> OnConnection::until_left(std::string lock, Deadline deadline) {
+  const auto server = server_;
+  for (;;) {
+    SharedSeat leaving;
+    for (const auto& [claim, seat] : seats_) {
+      if (seat->leaves && seat->lock == lock) leaving = seat;
+    }
+    if (!leaving) co_return Result<void>();
+    if (deadline.passed(server->runtime().now())) {
+      co_return Error{Errc::store_unavailable, "its release by this client is under way"};
+    }
+    co_await leaving->changed.wait(deadline.at);
+  }
+}
+
 awaitable<Result<ClaimState>> OnConnection::claim(Claim claim, Deadline deadline) {
   if (auto mutex = check_mutex(claim); !mutex) co_return mutex.error();
+  Result<void> left = co_await until_left(claim.key.name.bytes(), deadline);
+  if (!left) co_return left.error();
   Result<SharedSeat> found = seat_of(claim);
   if (!found) co_return found.error();
   const SharedSeat seat = *found;
@@ -79,6 +105,8 @@ awaitable<Result<ClaimState>> OnConnection::claim(Claim claim, Deadline deadline
   const bool keeps_waiting = !state && seat->waits && may_pass(state.code());
   if (!state && !keeps_waiting) break_off(claim.id);
   if (!state || std::holds_alternative<Granted>(*state)) co_return state;
+  Duration& look_again_in = std::get<Waiting>(*state).look_again_in;
+  look_again_in = std::min<Duration>(look_again_in, longest_silence);
   if (!claim.may_queue) {
     give_back(claim.id);
   } else if (!seat->waits && !seat->has_lock && !seat->over) {
@@ -89,7 +117,11 @@ awaitable<Result<ClaimState>> OnConnection::claim(Claim claim, Deadline deadline
 }
 
 awaitable<Result<ClaimState>> OnConnection::try_once(SharedSeat seat, Claim claim, Deadline deadline) {
-  if (seat->waits) co_return co_await record(claim, false, deadline);
+  if (seat->waits) {
+    Result<ClaimState> state = co_await record(claim, false, deadline);
+    const bool waits = seat->waits || seat->over;
+    if (!state || waits) co_return state;
+  }
   Result<void> ready = co_await make_ready(seat, claim.lease, deadline);
   if (!ready) co_return ready.error();
   Result<ClaimState> state = co_await take(seat, claim, deadline);
@@ -153,6 +185,7 @@ awaitable<Result<Withdrawn>> OnConnection::withdraw(Claim claim, Withdrawal how,
     co_return co_await withdraw_record(claim, how, deadline);
   }
   const Busy busy(seat);
+  seat->leaves = true;
   Result<Withdrawn> done = co_await let_go(seat, claim, how, deadline);
   if (done) {
     give_back(claim.id);
@@ -181,7 +214,7 @@ void OnConnection::give_back(ClaimId claim) {
   const SharedSeat seat = found->second;
   seats_.erase(found);
   seat->claim = {};
-  seat->has_lock = false;
+  seat->has_lock = seat->leaves = false;
   if (seat->over) {
     seat->connection->stop();
   } else {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace pawl::store::mysql {
@@ -40,11 +41,13 @@ class OnConnection : public Taken {
     std::shared_ptr<Connection> connection = {};
     ClaimId claim = {};  ///< whose it is now
     SessionId session = {};
+    std::string lock = {};
     std::int64_t idle_seconds = 0;  ///< after which the server ends it, as it was told
     bool busy = false;              ///< a claim() or withdraw() is using it
     bool waits = false;             ///< a statement waits for the lock
     bool has_lock = false;
-    bool over = false;  ///< its connection is gone, or given up
+    bool leaves = false;  ///< a withdraw() frees the lock
+    bool over = false;    ///< its connection is gone, or given up
     base::Gathering changed;
   };
   using SharedSeat = std::shared_ptr<Seat>;
@@ -74,6 +77,7 @@ class OnConnection : public Taken {
   struct Heard;
   static awaitable<void> hear_of(SharedSeat seat, Deadline deadline, std::shared_ptr<Heard> heard);
   awaitable<Result<void>> until_not_busy(SharedSeat seat, Deadline deadline);
+  awaitable<Result<void>> until_left(std::string lock, Deadline deadline);
   void give_back(ClaimId claim);
   void break_off(ClaimId claim);
 
