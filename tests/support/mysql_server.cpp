@@ -75,12 +75,17 @@ std::string MysqlClient::field(const std::string& statement) {
 }
 
 MysqlServer::MysqlServer(std::vector<std::string> options) : options_(std::move(options)) {
-  std::filesystem::copy(template_folder() + "/data", folder_ / "data", std::filesystem::copy_options::recursive);
+  lose_data();
   // At each start, so that a server which is read-only from its beginning has it as well.
   std::ofstream(folder_ / "init.sql") << "CREATE DATABASE IF NOT EXISTS pawl;\n"
                                          "CREATE USER IF NOT EXISTS pawl@'%' IDENTIFIED BY 'secret';\n"
                                          "GRANT ALL ON pawl.* TO pawl@'%';\n";
   start();
+}
+
+void MysqlServer::lose_data() {
+  std::filesystem::remove_all(folder_ / "data");
+  std::filesystem::copy(template_folder() + "/data", folder_ / "data", std::filesystem::copy_options::recursive);
 }
 
 void MysqlServer::start() {

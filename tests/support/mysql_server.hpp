@@ -46,6 +46,8 @@ class MysqlServer {
   /// As if it hung; and on again.
   void stop() const { process_.signal(SIGSTOP); }
   void go_on() const { process_.signal(SIGCONT); }
+  /// While it does not run: as if its disk had been replaced.
+  void lose_data();
   /// Again on the same port, with what is left in its folder.
   void start();
 

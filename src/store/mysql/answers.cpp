@@ -95,6 +95,15 @@ std::string microseconds(Duration duration) {
 
 Error unexpected() { return {Errc::store_unavailable, "the server does not answer as expected"}; }
 
+bool has_many_writers(const std::map<std::string, std::string>& variables) {
+  const auto is = [&variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  };
+  return is("wsrep_on") == "ON" ||
+         (!is("group_replication_group_name").empty() && is("group_replication_single_primary_mode") != "ON");
+}
+
 Result<ClaimState> state_of(const std::vector<Row>& rows, const Claim& claim) {
   if (rows.size() != 1 || rows[0].size() != 14) return unexpected();
   const Row& row = rows[0];

@@ -35,16 +35,6 @@ bool must_reconnect(unsigned number) {
          number == ER_NO_SUCH_TABLE || number == ER_QUERY_INTERRUPTED || number == ER_SERVER_SHUTDOWN;
 }
 
-/// Galera, or Group Replication with several primaries.
-bool has_many_writers(const std::map<std::string, std::string>& variables) {
-  const auto is = [&variables](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::string() : found->second;
-  };
-  return is("wsrep_on") == "ON" ||
-         (!is("group_replication_group_name").empty() && is("group_replication_single_primary_mode") != "ON");
-}
-
 std::string first_line_of(const std::string& statement) {
   std::size_t begin = 0;
   while (statement.compare(begin, 2, "--") == 0 || statement[begin] == '\n') begin = statement.find('\n', begin) + 1;
