@@ -105,11 +105,12 @@ bool has_many_writers(const std::map<std::string, std::string>& variables) {
 }
 
 Result<ClaimState> state_of(const std::vector<Row>& rows, const Claim& claim) {
-  if (rows.size() != 1 || rows[0].size() != 14) return unexpected();
+  if (rows.size() != 1 || (rows[0].size() != 5 && rows[0].size() != 14)) return unexpected();
   const Row& row = rows[0];
   const std::string& what = row[0];
   const std::string name = claim.key.name.quoted();
   if (what == "granted") return ClaimState{Granted{token_of(row[1], row[2]), row[3] == "1", slots_of(row[4])}};
+  if (row.size() != 14) return unexpected();
   if (what == "waiting") return ClaimState{waiting_of(row)};
   if (what == "lost") return Error{Errc::lost, "lock " + name + ": the session of this claim has ended"};
   if (what == "gone") {

@@ -1,6 +1,7 @@
 #include "store/mysql/named.hpp"
 
 #include "base/sha256.hpp"
+#include "base/wakeup.hpp"
 #include "store/mysql/answers.hpp"
 
 #include <chrono>
@@ -8,6 +9,12 @@
 #include <vector>
 
 namespace pawl::store::mysql {
+
+namespace {
+
+constexpr Duration forget_after = std::chrono::milliseconds(100);
+
+}  // namespace
 
 constexpr Capabilities Named::declared = {
     .store = "mysql",
@@ -41,9 +48,39 @@ Statement Named::wait_for(const Claim& claim) const {
 }
 
 awaitable<Result<Withdrawn>> Named::let_go(SharedSeat seat, Claim claim, Withdrawal how, Deadline deadline) {
-  Statement statement = Statement::call("named_withdraw", words_to_withdraw(claim, how));
-  Result<std::vector<Row>> rows = co_await ask(seat, std::move(statement), deadline);
-  co_return withdrawn(rows);
+  Statement release("SELECT RELEASE_ALL_LOCKS()", {});
+  if (how.unsettled || how.ending == Ending::failed) {
+    Result<Withdrawn> done = co_await withdraw_record(claim, how, deadline);
+    if (!done) co_return done;
+    Result<std::vector<Row>> freed = co_await ask(seat, std::move(release), deadline);
+    if (!freed) seat->over = true;  // it is broken off, and frees the lock so
+    co_return done;
+  }
+  Result<std::vector<Row>> freed = co_await ask(seat, std::move(release), deadline);
+  if (!freed) co_return freed.error();
+  freed_->claims.push_back(to_string(claim.id));
+  if (!std::exchange(freed_->under_way, true)) {
+    base::Runtime& runtime = server_->runtime();
+    base::spawn(runtime, forget(server_, runtime, freed_));
+  }
+  co_return Withdrawn::done;
+}
+
+// A claim of the same lock may be faster, and take the record away itself: pawl_record().
+awaitable<void> Named::forget(std::weak_ptr<Server> weak, base::Runtime& runtime, std::shared_ptr<Freed> freed) {
+  while (!freed->claims.empty()) {
+    co_await base::sleep_for(runtime, forget_after);
+    const auto server = weak.lock();
+    if (!server) break;
+    const std::vector<std::string> claims = std::exchange(freed->claims, {});
+    std::string ids;
+    for (const std::string& claim : claims) ids += claim + ",";
+    std::vector<std::string> words{ids};
+    const Deadline deadline = Deadline::in(runtime.now(), server->config().timeout);
+    Result<std::vector<Row>> done = co_await server->run("forget", std::move(words), deadline);
+    if (!done) freed->claims.insert(freed->claims.end(), claims.begin(), claims.end());
+  }
+  freed->under_way = false;
 }
 
 }  // namespace pawl::store::mysql

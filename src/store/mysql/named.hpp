@@ -2,7 +2,9 @@
 
 #include "store/mysql/on_connection.hpp"
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace pawl::store::mysql {
 
@@ -21,6 +23,15 @@ class Named final : public OnConnection {
   awaitable<Result<Withdrawn>> let_go(SharedSeat seat, Claim claim, Withdrawal how, Deadline deadline) override;
   /// The server allows 64 characters, and takes capital letters for small ones.
   std::string user_lock(const LockKey& key) const;
+
+  /// Records of locks that are free by now. They are taken away several at a time, so that a release waits for no commit.
+  struct Freed {
+    std::vector<std::string> claims = {};
+    bool under_way = false;
+  };
+  static awaitable<void> forget(std::weak_ptr<Server> weak, base::Runtime& runtime, std::shared_ptr<Freed> freed);
+
+  const std::shared_ptr<Freed> freed_ = std::make_shared<Freed>();
 };
 
 }  // namespace pawl::store::mysql

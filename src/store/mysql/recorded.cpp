@@ -41,22 +41,14 @@ Result<bool> Recorded::yes_or_no(const Result<std::vector<Row>>& rows) {
   return rows->front().front() == "1";
 }
 
-std::vector<std::string> Recorded::words_to_withdraw(const Claim& claim, Withdrawal how) const {
+awaitable<Result<Withdrawn>> Recorded::withdraw_record(Claim claim, Withdrawal how, Deadline deadline) {
   std::vector<std::string> words = words_of(claim);
   words.emplace_back(how.ending == Ending::failed ? "1" : "0");
   words.emplace_back(how.unsettled ? "1" : "0");
-  return words;
-}
-
-Result<Withdrawn> Recorded::withdrawn(const Result<std::vector<Row>>& rows) {
+  Result<std::vector<Row>> rows = co_await server_->run("withdraw", std::move(words), deadline);
   const Result<bool> done = yes_or_no(rows);
-  if (!done) return done.error();
-  return *done ? Withdrawn::done : Withdrawn::not_there;
-}
-
-awaitable<Result<Withdrawn>> Recorded::withdraw_record(Claim claim, Withdrawal how, Deadline deadline) {
-  Result<std::vector<Row>> rows = co_await server_->run("withdraw", words_to_withdraw(claim, how), deadline);
-  co_return withdrawn(rows);
+  if (!done) co_return done.error();
+  co_return *done ? Withdrawn::done : Withdrawn::not_there;
 }
 
 awaitable<Result<Withdrawn>> Recorded::withdraw(Claim claim, Withdrawal how, Deadline deadline) {

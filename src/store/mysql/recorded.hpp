@@ -28,8 +28,6 @@ class Recorded : public Scheme {
   /// As the tables call it: "prefix/kind:name", and "prefix~scheme/kind:name" where it is not the queue's.
   std::string lock_id(const LockKey& key) const { return folder() + lock_in_folder(key); }
   std::vector<std::string> words_of(const Claim& claim) const;
-  std::vector<std::string> words_to_withdraw(const Claim& claim, Withdrawal how) const;
-  static Result<Withdrawn> withdrawn(const Result<std::vector<Row>>& rows);
   awaitable<Result<Withdrawn>> withdraw_record(Claim claim, Withdrawal how, Deadline deadline);
   /// Of a procedure that answers with 1 or 0.
   static Result<bool> yes_or_no(const Result<std::vector<Row>>& rows);

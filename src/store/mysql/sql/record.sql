@@ -1,5 +1,5 @@
 -- Of schemes whose lock is a connection's own: p_got tells whether the claim's connection has it. Then it is recorded as the
--- holder, with a token, and a holder before it has lost its connection, and the lock with that. Else it is recorded as waiting.
+-- holder, with a token, and a holder before it has the lock no more. Else it is recorded as waiting.
 -- Returns one row, as pawl_claim.
 CREATE PROCEDURE pawl_record(
   IN p_claim VARBINARY(32), IN p_session VARBINARY(32), IN p_lock VARBINARY(255), IN p_name BLOB, IN p_lease BIGINT,
@@ -17,7 +17,8 @@ BEGIN
       IF v_before IS NULL THEN
         LEAVE earlier;
       END IF;
-      CALL pawl_tell(v_before, v_session, 'gone', 0, 0);
+      -- Its client knows: its connection is gone, or has freed the lock.
+      DELETE FROM pawl_mail WHERE session = v_session AND claim = v_before;
       CALL pawl_drop(v_before);
     END LOOP;
     CALL pawl_hold(p_claim, p_session, p_lock, p_name, p_delay, p_label);
