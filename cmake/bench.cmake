@@ -1,5 +1,5 @@
-# The programs that bench/redis_bench.py, bench/zookeeper_bench.py, bench/mysql_bench.py and bench/etcd_bench.py measure: pawl, and its floors. In
-# build/bench/.
+# The programs that bench/redis_bench.py, bench/zookeeper_bench.py, bench/mysql_bench.py and bench/etcd_bench.py measure: pawl,
+# and its floors. In build/bench/.
 
 add_custom_target(pawl_bench)
 

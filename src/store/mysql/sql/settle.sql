@@ -1,4 +1,5 @@
--- Grants what has become free, first come, first served (the queue's), or tells the first waiter to try, and forgets a lock that is not in use.
+-- Grants what has become free, first come, first served (the queue's), or tells the first waiter to try, and forgets a lock that
+-- is not in use.
 CREATE PROCEDURE pawl_settle(IN p_lock VARBINARY(255))
 BEGIN
   DECLARE v_claim, v_session VARBINARY(32);
