@@ -124,6 +124,30 @@ TEST(MysqlNamed, TheLockIsAUserLockWhoseNameIsAHash) {
   EXPECT_EQ(root.field(used), "0");
 }
 
+// A release waits for no commit.
+TEST(MysqlNamed, TheRecordOfAReleasedLockIsTakenAwaySoon) {
+  const std::string prefix = new_prefix();
+  Client client(url_of(prefix, "scheme=named"));
+  const Hold anchor = client.mutex("anchor").acquire().value();
+  MysqlClient root = server().root();
+  const std::string records = "SELECT COUNT(*) FROM pawl_claim WHERE lock_id LIKE '" + prefix + "~%'";
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(client.mutex("job " + std::to_string(i)).acquire());
+  EXPECT_TRUE(eventually([&] { return root.field(records) == "1"; }));
+  EXPECT_TRUE(anchor.valid());
+  EXPECT_EQ(client.list().value().size(), 1U);
+}
+
+TEST(MysqlNamed, WhatIsReleasedIsNotShownThoughItsRecordIsThere) {
+  const std::string prefix = new_prefix();
+  Client client(url_of(prefix, "scheme=named"));
+  Hold hold = client.mutex("job").acquire().value();
+  const Sequencer sequencer = hold.sequencer();
+  EXPECT_TRUE(client.check(sequencer).value());
+  EXPECT_TRUE(hold.release());
+  EXPECT_TRUE(client.list().value().empty());
+  EXPECT_FALSE(client.check(sequencer).value());
+}
+
 /// Schemes whose lock belongs to a connection.
 class MysqlOnConnection : public testing::TestWithParam<std::string> {
  protected:

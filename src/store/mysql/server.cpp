@@ -187,6 +187,9 @@ awaitable<Result<void>> Server::greet() {
   if (!ready) co_return ready;
   Result<Identity> identity = co_await look_at_server(statements_);
   if (!identity) co_return identity.error();
+  // The others may stay with the server from before, where no mail comes any more, and locks exclude nobody.
+  const bool moved = !identity_.words.empty() && identity_.words != identity->words;
+  if (moved) leave_others(Error{Errc::store_unavailable, "the address leads to another server by now"});
   identity_ = std::move(*identity);
   co_return co_await learn_epoch();
 }
@@ -239,6 +242,13 @@ awaitable<Result<void>> Server::install() {
                                                  ", and this account may not make them: " + first_line_of(text)};
   }
   co_return Result<void>();
+}
+
+void Server::leave_others(const Error& why) {
+  if (listener_) listener_->leave(why);
+  for (const std::weak_ptr<Connection>& own : own_) {
+    if (const SharedConnection connection = own.lock()) connection->leave(why);
+  }
 }
 
 awaitable<Result<void>> Server::greet_listener() {

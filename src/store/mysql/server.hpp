@@ -86,6 +86,7 @@ class Server : public std::enable_shared_from_this<Server> {
   awaitable<Result<void>> greet();
   awaitable<Result<void>> greet_listener();
   awaitable<Result<void>> greet_another(SharedConnection connection);
+  void leave_others(const Error& why);
   awaitable<Result<void>> set_up(SharedConnection connection);
   awaitable<Result<Identity>> look_at_server(SharedConnection connection);
   awaitable<Result<void>> learn_epoch();
