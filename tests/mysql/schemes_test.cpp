@@ -142,10 +142,10 @@ TEST(MysqlNamed, WhatIsReleasedIsNotShownThoughItsRecordIsThere) {
   Client client(url_of(prefix, "scheme=named"));
   Hold hold = client.mutex("job").acquire().value();
   const Sequencer sequencer = hold.sequencer();
-  EXPECT_TRUE(client.check(sequencer).value());
+  EXPECT_TRUE(client.check(sequencer));
   EXPECT_TRUE(hold.release());
   EXPECT_TRUE(client.list().value().empty());
-  EXPECT_FALSE(client.check(sequencer).value());
+  EXPECT_FALSE(client.check(sequencer));
 }
 
 /// Schemes whose lock belongs to a connection.
