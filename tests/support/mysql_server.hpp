@@ -23,6 +23,8 @@ class MysqlClient {
   std::vector<std::vector<std::string>> query(const std::string& statement);
   /// The only field of the only row.
   std::string field(const std::string& statement);
+  /// For calls of the client library.
+  st_mysql* handle() const { return handle_.get(); }
 
  private:
   std::unique_ptr<st_mysql, void (*)(st_mysql*)> handle_;

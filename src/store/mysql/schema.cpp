@@ -1,5 +1,6 @@
 #include "store/mysql/schema.hpp"
 
+#include "base/lock_name.hpp"
 #include "mysql_sql.hpp"
 
 #include <array>
@@ -30,13 +31,19 @@ std::vector<std::string> all() {
       sql::tell_holders_sql, sql::claim_sql,          sql::withdraw_sql,    sql::look_sql,
       sql::downgrade_sql,    sql::relabel_sql,        sql::revoke_sql,      sql::open_session_sql,
       sql::renew_sql,        sql::close_session_sql,  sql::inspect_sql,     sql::succession_sql,
-      sql::check_sql,        sql::session_claims_sql, sql::begin_sql};
+      sql::check_sql,        sql::session_claims_sql, sql::make_row_sql,    sql::lock_row_sql,
+      sql::begin_sql};
   std::vector<std::string> statements = tables();
   for (const std::string_view procedure : procedures) statements.emplace_back(procedure);
   return statements;
 }
 
 }  // namespace
+
+Result<void> accept_layout(std::string_view found) {
+  if (found == layout) return {};
+  return Error{Errc::unsupported, "another pawl keeps its locks there, in layout " + base::printable(found)};
+}
 
 const std::vector<std::string>& schema_statements() {
   static const std::vector<std::string> statements = all();

@@ -142,7 +142,7 @@ awaitable<Result<void>> Server::set_up(SharedConnection connection) {
   co_return Result<void>();
 }
 
-awaitable<Result<Server::Identity>> Server::look_at_server(SharedConnection connection) {
+awaitable<Result<Identity>> Server::look_at_server(SharedConnection connection) {
   const auto self = shared_from_this();
   Statement variables(
       "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
@@ -167,10 +167,7 @@ awaitable<Result<Server::Identity>> Server::look_at_server(SharedConnection conn
   Result<Answer> now = co_await connection->ask(std::move(clock));
   if (!now) co_return now.error();
   if (up->rows.size() != 1 || up->rows[0].size() != 2 || now->rows.size() != 1) co_return unexpected();
-  Identity identity;
-  identity.words = known["server_uuid"] + known["server_uid"] + " " + known["hostname"] + " " + known["port"];
-  identity.started = signed_number(now->rows[0][0]) - signed_number(up->rows[0][1]);
-  co_return identity;
+  co_return identity_of(known, signed_number(now->rows[0][0]), signed_number(up->rows[0][1]));
 }
 
 awaitable<Result<void>> Server::greet() {
@@ -192,9 +189,7 @@ std::vector<std::string> Server::words_of_begin(bool raise) const {
 
 Result<void> Server::take_epoch(const std::vector<Row>& rows) {
   if (rows.size() != 1 || rows[0].size() != 3) return unexpected();
-  if (rows[0][0] != layout) {
-    return Error{Errc::unsupported, "another pawl keeps its locks there, in layout " + base::printable(rows[0][0])};
-  }
+  if (Result<void> accepted = accept_layout(rows[0][0]); !accepted) return accepted;
   std::uint64_t store = 0;
   if (base::parse_hex(rows[0][2], store)) store_id_ = store;
   const std::uint64_t before = std::exchange(epoch_, number(rows[0][1]));

@@ -3,6 +3,7 @@
 #include "base/url.hpp"
 #include "store/claim.hpp"
 #include "store/mysql/connection.hpp"
+#include "store/mysql/identity.hpp"
 #include "store/notices.hpp"
 #include "store/server_url.hpp"
 #include "store/store.hpp"
@@ -66,11 +67,6 @@ class Server : public std::enable_shared_from_this<Server> {
  private:
   enum class Role : std::uint8_t { statements, listener };
   using SharedConnection = std::shared_ptr<Connection>;
-  /// Which server it is, and since when it runs.
-  struct Identity {
-    std::string words = {};
-    std::int64_t started = 0;
-  };
 
   SharedConnection make_connection(Role role);
   awaitable<Result<std::optional<base::Credentials>>> credentials();
