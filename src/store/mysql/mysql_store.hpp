@@ -3,6 +3,7 @@
 #include "base/runtime.hpp"
 #include "base/url.hpp"
 #include "store/mysql/queue.hpp"
+#include "store/mysql/schema.hpp"
 #include "store/mysql/server.hpp"
 #include "store/store.hpp"
 
@@ -27,6 +28,8 @@ class MysqlStore final : public Store {
   awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline) override {
     return server_->ask_epoch(true, deadline);
   }
+  std::string schema() const override { return schema_script(); }
+  awaitable<Result<std::string>> apply_schema(Deadline deadline) override { return server_->apply_schema(deadline); }
   Scheme* scheme(std::string_view name) override;
   std::vector<const Capabilities*> schemes() const override { return {&Queue::declared}; }
 

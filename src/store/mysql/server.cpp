@@ -85,6 +85,7 @@ Server::SharedConnection Server::make_connection(Role role) {
     const auto self = weak.lock();
     if (!self) co_return gone();
     if (role == Role::listener) co_return co_await self->greet_listener();
+    if (role == Role::schema) co_return co_await self->set_up(self->schema_);
     co_return co_await self->greet();
   };
   if (role == Role::listener) {
@@ -92,7 +93,7 @@ Server::SharedConnection Server::make_connection(Role role) {
     plan.up = [weak] {
       if (const auto self = weak.lock()) self->listen_anew();
     };
-  } else {
+  } else if (role == Role::statements) {
     plan.up = [weak] {
       if (const auto self = weak.lock()) self->up_again();
     };
@@ -221,9 +222,11 @@ awaitable<Result<void>> Server::install() {
     const bool made = answer->refused == 0 || answer->refused == ER_SP_ALREADY_EXISTS;
     if (made) continue;
     if (!is_denied(*answer)) co_return error_of(*answer);
-    co_return Error{Errc::permission_denied, "pawl's tables and procedures are missing in the database " +
-                                                 base::printable(config_.database) +
-                                                 ", and this account may not make them: " + first_line_of(text)};
+    co_return Error{Errc::permission_denied,
+                    "pawl's tables and procedures are missing in the database " + base::printable(config_.database) +
+                        ", and this account may not make them; \"pawl schema --store URL --apply\" makes "
+                        "them with one that may, beginning with " +
+                        first_line_of(text)};
   }
   co_return Result<void>();
 }
@@ -273,6 +276,22 @@ awaitable<Result<std::uint64_t>> Server::ask_epoch(bool raise, Deadline deadline
   Result<void> taken = take_epoch(*rows);
   if (!taken) co_return taken.error();
   co_return epoch_;
+}
+
+awaitable<Result<std::string>> Server::apply_schema(Deadline deadline) {
+  const auto self = shared_from_this();
+  const SharedConnection connection = schema_ = make_connection(Role::schema);
+  const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
+  Result<void> up = co_await connection->ready(soon);
+  Result<std::string> applied = std::string();
+  if (up) {
+    applied = co_await mysql::apply_schema(connection, deadline);
+  } else {
+    applied = up.error();
+  }
+  connection->stop();
+  schema_.reset();
+  co_return applied;
 }
 
 bool Server::is_another_epoch(SessionId session) {

@@ -53,6 +53,8 @@ class Server : public std::enable_shared_from_this<Server> {
                                           Turn turn = Turn::in_order);
   /// As it is now, after a new epoch was started if `raise`.
   awaitable<Result<std::uint64_t>> ask_epoch(bool raise, Deadline deadline);
+  /// On a connection of its own.
+  awaitable<Result<std::string>> apply_schema(Deadline deadline);
 
   void opened(SessionId session) { sessions_[session] = epoch_; }
   void closed(SessionId session) { sessions_.erase(session); }
@@ -65,7 +67,7 @@ class Server : public std::enable_shared_from_this<Server> {
   void unwatch(ClaimId claim) { notices_.unwatch(claim); }
 
  private:
-  enum class Role : std::uint8_t { statements, listener };
+  enum class Role : std::uint8_t { statements, listener, schema };
   using SharedConnection = std::shared_ptr<Connection>;
 
   SharedConnection make_connection(Role role);
@@ -101,6 +103,7 @@ class Server : public std::enable_shared_from_this<Server> {
   std::string last_mail_ = "0";  // that the listener has read
   SharedConnection statements_;
   SharedConnection listener_;
+  SharedConnection schema_;                      // while it is applied
   std::map<SessionId, std::uint64_t> sessions_;  // and the epoch in which their claims were compared last; 0: not yet
   Notices notices_;                              // of this client's claims
 };
