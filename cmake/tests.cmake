@@ -307,7 +307,12 @@ endif()
 if(PAWL_STORE_MYSQL)
   file(GLOB mysql_sources CONFIGURE_DEPENDS tests/mysql/*_test.cpp)
   pawl_gtest_program(pawl_mysql_tests SOURCES ${mysql_sources} tests/process/sanitizers.cpp LINK ${support})
-  target_compile_definitions(pawl_mysql_tests PRIVATE PAWL_EXAMPLES="${PROJECT_BINARY_DIR}")
+  add_library(pawl_clock_preload MODULE tests/mysql/clock_preload.cpp)
+  target_compile_features(pawl_clock_preload PRIVATE cxx_std_20)
+  target_link_libraries(pawl_clock_preload PRIVATE ${CMAKE_DL_LIBS})
+  target_compile_definitions(pawl_mysql_tests PRIVATE PAWL_EXAMPLES="${PROJECT_BINARY_DIR}" PAWL_SOURCE="${PROJECT_SOURCE_DIR}"
+                                                      PAWL_CLOCK_PRELOAD="$<TARGET_FILE:pawl_clock_preload>")
+  add_dependencies(pawl_mysql_tests pawl_clock_preload)
   # Each file is one test.
   foreach(source IN LISTS mysql_sources)
     get_filename_component(name ${source} NAME_WE)

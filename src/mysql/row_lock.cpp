@@ -18,7 +18,6 @@ namespace pawl::mysql {
 namespace {
 
 using store::mysql::number;
-using store::mysql::signed_number;
 
 constexpr std::size_t longest_id = 255;
 
@@ -52,7 +51,7 @@ Result<store::mysql::Identity> look_at_server(MYSQL* connection) {
   const Result<Answered> now = run(connection, "SELECT UNIX_TIMESTAMP()");
   if (!now) return now.error();
   if (uptime->rows.size() != 1 || now->rows.size() != 1) return store::mysql::unexpected();
-  return store::mysql::identity_of(variables, signed_number(now->rows[0].at(0)), signed_number(uptime->rows[0].at(1)));
+  return store::mysql::identity_of(variables, now->rows[0].at(0), uptime->rows[0].at(1));
 }
 
 /// What a client of the store does with every new connection: a server that was started again begins a new epoch.

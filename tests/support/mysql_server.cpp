@@ -74,7 +74,8 @@ std::string MysqlClient::field(const std::string& statement) {
   return rows[0][0];
 }
 
-MysqlServer::MysqlServer(std::vector<std::string> options) : options_(std::move(options)) {
+MysqlServer::MysqlServer(std::vector<std::string> options, std::vector<std::string> environment)
+    : options_(std::move(options)), environment_(std::move(environment)) {
   std::filesystem::copy(template_folder() + "/data", folder_ / "data", std::filesystem::copy_options::recursive);
   // At each start, so that a server which is read-only from its beginning has it as well.
   std::ofstream(folder_ / "init.sql") << "CREATE DATABASE IF NOT EXISTS pawl;\n"
@@ -101,6 +102,10 @@ void MysqlServer::start() {
       "--innodb-buffer-pool-size=64M"};
   if (::geteuid() == 0) command.emplace_back("--user=root");
   command.insert(command.end(), options_.begin(), options_.end());
+  if (!environment_.empty()) {
+    command.insert(command.begin(), environment_.begin(), environment_.end());
+    command.insert(command.begin(), "env");
+  }
   process_.start(command, folder_.path(), [this] {
     try {
       root("mysql");
@@ -111,8 +116,10 @@ void MysqlServer::start() {
   });
 }
 
-std::string MysqlServer::url(const std::string& query) const {
-  return "mysql://pawl:secret@127.0.0.1:" + std::to_string(port()) + "/pawl" + query;
+std::string MysqlServer::url(const std::string& query) const { return url_at(port(), query); }
+
+std::string MysqlServer::url_at(std::uint16_t port, const std::string& query) {
+  return "mysql://pawl:secret@127.0.0.1:" + std::to_string(port) + "/pawl" + query;
 }
 
 MysqlServer& MysqlServer::shared() {

@@ -34,11 +34,13 @@ class MysqlClient {
 /// everything in the database `pawl`, and its root everything.
 class MysqlServer {
  public:
-  /// `options` as on its command line: {"--read-only=1"}.
-  explicit MysqlServer(std::vector<std::string> options = {});
+  /// `options` as on its command line: {"--read-only=1"}; `environment`: {"NAME=value"}.
+  explicit MysqlServer(std::vector<std::string> options = {}, std::vector<std::string> environment = {});
 
   std::uint16_t port() const { return port_.number(); }
   std::string url(const std::string& query = {}) const;
+  /// The same behind a proxy.
+  static std::string url_at(std::uint16_t port, const std::string& query = {});
   std::string socket() const { return folder_.path() + "/socket"; }
   const std::string& folder() const { return folder_.path(); }
 
@@ -60,6 +62,7 @@ class MysqlServer {
   TemporaryFolder folder_;
   const Port port_;
   const std::vector<std::string> options_;
+  const std::vector<std::string> environment_;
   ServerProcess process_;
 };
 

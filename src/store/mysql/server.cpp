@@ -168,7 +168,7 @@ awaitable<Result<Identity>> Server::look_at_server(SharedConnection connection) 
   Result<Answer> now = co_await connection->ask(std::move(clock));
   if (!now) co_return now.error();
   if (up->rows.size() != 1 || up->rows[0].size() != 2 || now->rows.size() != 1) co_return unexpected();
-  co_return identity_of(known, signed_number(now->rows[0][0]), signed_number(up->rows[0][1]));
+  co_return identity_of(known, now->rows[0][0], up->rows[0][1]);
 }
 
 awaitable<Result<void>> Server::greet() {
@@ -177,6 +177,10 @@ awaitable<Result<void>> Server::greet() {
   if (!ready) co_return ready;
   Result<Identity> identity = co_await look_at_server(statements_);
   if (!identity) co_return identity.error();
+  // The listener may stay with the server from before, where no mail comes any more.
+  const bool moved = !identity_.words.empty() && identity_.words != identity->words;
+  if (moved && listener_)
+    listener_->leave(Error{Errc::store_unavailable, "the address leads to another server by now"});
   identity_ = std::move(*identity);
   co_return co_await learn_epoch();
 }
