@@ -68,6 +68,10 @@ std::vector<std::vector<std::string>> MysqlClient::query(const std::string& stat
   }
 }
 
+unsigned MysqlClient::attempt(const std::string& statement) {
+  return mysql_real_query(handle_.get(), statement.data(), statement.size()) == 0 ? 0 : mysql_errno(handle_.get());
+}
+
 std::string MysqlClient::field(const std::string& statement) {
   const auto rows = query(statement);
   if (rows.size() != 1 || rows[0].size() != 1) throw std::runtime_error(statement + ": not one field");

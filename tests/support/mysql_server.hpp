@@ -23,6 +23,8 @@ class MysqlClient {
   std::vector<std::vector<std::string>> query(const std::string& statement);
   /// The only field of the only row.
   std::string field(const std::string& statement);
+  /// The server's error number; 0: it was done. For statements without rows.
+  unsigned attempt(const std::string& statement);
   /// For calls of the client library.
   st_mysql* handle() const { return handle_.get(); }
 
