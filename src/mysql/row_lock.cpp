@@ -78,6 +78,7 @@ std::string seconds(std::optional<Duration> wait) {
 Result<void> prepare_row(MYSQL* connection, std::string_view name) {
   const Result<std::string> id = id_of(name);
   if (!id) return id.error();
+  if (Result<void> fit = check_connection(connection); !fit) return fit;
   if (in_transaction(connection)) {
     return Error{Errc::invalid_argument, "a transaction is open: prepare_row() comes before it"};
   }
@@ -110,6 +111,10 @@ Result<Sequencer> lock_row(MYSQL* connection, std::string_view name, RowOptions 
   }
   if (locked->rows.size() != 1 || locked->rows[0].size() != 4) return store::mysql::unexpected();
   const Row& row = locked->rows[0];
+  if (row[0] == "over") {
+    return Error{Errc::lost,
+                 "the transaction is over: the server has rolled it back (a deadlock), or a statement has ended it"};
+  }
   if (row[0] != "locked") {
     return Error{Errc::invalid_argument, "prepare_row() was not called for " +
                                              std::string(row[0] == "unprepared" ? "this connection" : "this name") +
