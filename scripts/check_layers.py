@@ -13,11 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-LAYERS = ("testing", "lock", "local", "claim", "session", "store", "fencing", "base")
+LAYERS = ("testing", "mysql", "lock", "local", "claim", "session", "store", "fencing", "base")
 
 # Which folders of src/ a folder may include besides itself. Public headers are free to all.
 ALLOWED = {
     "testing": {"lock", "local", "claim", "session", "store", "fencing", "base"},
+    "mysql": {"store", "base"},
     "lock": {"local", "claim", "session", "store", "fencing", "base"},
     "local": {"claim", "session", "store", "fencing", "base"},
     "claim": {"session", "store", "fencing", "base"},
@@ -67,6 +68,8 @@ def public_fault(name, bracket, target):
     if bracket == "<" and (target.startswith("pawl/") or "/" not in target and not target.endswith(".h")):
         return ""
     if target == "tl/expected.hpp" or (name.endswith("/asio.hpp") and target.startswith("boost/asio")):
+        return ""
+    if name.endswith("/mysql.hpp") and target == "mariadb/mysql.h":
         return ""
     return "a public header includes the standard library, <pawl/...> and <tl/expected.hpp> only"
 
@@ -174,6 +177,12 @@ BAD = [
     ("src/session/c.cpp", "co_spawn(e, f(), detached);", "swallows exceptions"),
 ]
 
+BAD += [
+    ("src/store/mysql/a.cpp", '#include "mysql/statement.hpp"', "must not include mysql/"),
+    ("src/mysql/b.cpp", '#include "lock/mutex.hpp"', "must not include lock/"),
+    ("include/pawl/b.hpp", "#include <mariadb/mysql.h>", "a public header includes"),
+]
+
 GOOD = [
     ("src/lock/a.cpp", '#include "lock/a.hpp"\n#include "local/queue.hpp"\n#include "claim/claim.hpp"\n'
                        '#include "session/keeper.hpp"\n#include "store/registry.hpp"\n#include "fencing/fence.hpp"\n'
@@ -191,6 +200,8 @@ GOOD = [
     ("src/lock/b.cpp", "auto t = runtime.now(); bool detached_ = false; const auto next_time(0);"),
     ("include/pawl/a.hpp", "#include <pawl/b.hpp>\n#include <tl/expected.hpp>\n#include <stop_token>\nauto t = Clock::now();"),
     ("include/pawl/asio.hpp", "#include <boost/asio/async_result.hpp>"),
+    ("include/pawl/mysql.hpp", "#include <mariadb/mysql.h>\n#include <pawl/sequencer.hpp>"),
+    ("src/mysql/a.cpp", '#include "store/mysql/schema.hpp"\n#include "base/ids.hpp"\n#include <mariadb/mysql.h>'),
     ("apps/cli/a.cpp", '#include "apps/cli/b.hpp"\n#include <CLI/CLI.hpp>\n#include <pawl/pawl.hpp>'),
     ("tests/contract/a.cpp", '#include "tests/support/world.hpp"\n#include "store/memory/store.hpp"'),
 ]

@@ -85,6 +85,7 @@ void add_epoch(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_torture(CLI::App& app, Context& context);
+void add_schema(CLI::App& app, Context& context);
 void add_schemes(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 

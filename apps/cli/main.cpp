@@ -106,6 +106,7 @@ void add_all(CLI::App& app, Context& context) {
   pawl::cli::add_demo(app, context);
   pawl::cli::add_bench(app, context);
   pawl::cli::add_torture(app, context);
+  pawl::cli::add_schema(app, context);
   pawl::cli::add_schemes(app, context);
   pawl::cli::add_version(app, context);
 }

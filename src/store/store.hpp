@@ -77,6 +77,11 @@ class Store {
   /// backup has brought back. Grants that stand keep their tokens. Answers the new epoch.
   virtual awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline);
 
+  /// What an operator may make beforehand: statements for the server's own command line client. Empty: nothing.
+  virtual std::string schema() const { return {}; }
+  /// Makes it, or brings what an older pawl has made up to date; says what was done. `unsupported` where there is none.
+  virtual awaitable<Result<std::string>> apply_schema(Deadline deadline);
+
   /// Null when there is none of that name. Empty name: the default scheme.
   virtual Scheme* scheme(std::string_view name) = 0;
   virtual std::vector<const Capabilities*> schemes() const = 0;

@@ -68,13 +68,18 @@ std::vector<std::vector<std::string>> MysqlClient::query(const std::string& stat
   }
 }
 
+unsigned MysqlClient::attempt(const std::string& statement) {
+  return mysql_real_query(handle_.get(), statement.data(), statement.size()) == 0 ? 0 : mysql_errno(handle_.get());
+}
+
 std::string MysqlClient::field(const std::string& statement) {
   const auto rows = query(statement);
   if (rows.size() != 1 || rows[0].size() != 1) throw std::runtime_error(statement + ": not one field");
   return rows[0][0];
 }
 
-MysqlServer::MysqlServer(std::vector<std::string> options) : options_(std::move(options)) {
+MysqlServer::MysqlServer(std::vector<std::string> options, std::vector<std::string> environment)
+    : options_(std::move(options)), environment_(std::move(environment)) {
   lose_data();
   // At each start, so that a server which is read-only from its beginning has it as well.
   std::ofstream(folder_ / "init.sql") << "CREATE DATABASE IF NOT EXISTS pawl;\n"
@@ -106,6 +111,10 @@ void MysqlServer::start() {
       "--innodb-buffer-pool-size=64M"};
   if (::geteuid() == 0) command.emplace_back("--user=root");
   command.insert(command.end(), options_.begin(), options_.end());
+  if (!environment_.empty()) {
+    command.insert(command.begin(), environment_.begin(), environment_.end());
+    command.insert(command.begin(), "env");
+  }
   process_.start(command, folder_.path(), [this] {
     try {
       root("mysql");
@@ -116,8 +125,10 @@ void MysqlServer::start() {
   });
 }
 
-std::string MysqlServer::url(const std::string& query) const {
-  return "mysql://pawl:secret@127.0.0.1:" + std::to_string(port()) + "/pawl" + query;
+std::string MysqlServer::url(const std::string& query) const { return url_at(port(), query); }
+
+std::string MysqlServer::url_at(std::uint16_t port, const std::string& query) {
+  return "mysql://pawl:secret@127.0.0.1:" + std::to_string(port) + "/pawl" + query;
 }
 
 MysqlServer& MysqlServer::shared() {

@@ -56,7 +56,7 @@ _pawl() {
 
   local words="" taking="--wait --no-wait --lease --grace --lock-delay --scheme --label --name --any-kind -E --store --help"
   case $subcommand in
-    "") words="run elect leader ls show revoke check epoch demo bench torture schemes version --store --help --version" ;;
+    "") words="run elect leader ls show revoke check epoch demo bench torture schema schemes version --store --help --version" ;;
     run) words="--read --write --permits --also $taking" ;;
     elect) words="--value $taking" ;;
     leader) words="--follow --scheme --json --store --help" ;;
@@ -68,6 +68,7 @@ _pawl() {
     demo) words="--workers --time --help" ;;
     bench) words="--time --json --store --help" ;;
     torture) words="--seconds --workers --seed --lease --scheme --store --help" ;;
+    schema) words="--apply --store --help" ;;
     schemes) words="--json --markdown --help" ;;
     version) words="--help" ;;
   esac

@@ -8,7 +8,7 @@ function __pawl_in
     __fish_seen_subcommand_from $argv; and not contains -- -- (commandline -opc)
 end
 
-set -l subcommands run elect leader ls show revoke check epoch demo bench torture schemes version
+set -l subcommands run elect leader ls show revoke check epoch demo bench torture schema schemes version
 complete -c pawl -f
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a run -d 'Run a command under a lock'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a elect -d 'Run a command while we lead'
@@ -21,6 +21,7 @@ complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a epoch -d "
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a demo -d 'Watch processes contend for a lock'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a bench -d 'Measure the locks beside their floors'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a torture -d 'Stop and kill processes that hold locks'
+complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a schema -d 'Print or make tables in a database'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a schemes -d 'List the stores and their schemes'
 complete -c pawl -n "not __fish_seen_subcommand_from $subcommands" -a version -d 'Print the version'
 complete -c pawl -l store -x -d 'Where the locks are'
@@ -51,4 +52,5 @@ complete -c pawl -n "__pawl_in demo torture" -l workers -x -d 'How many processe
 complete -c pawl -n "__pawl_in torture" -l seconds -x -d 'How long'
 complete -c pawl -n "__pawl_in torture" -l seed -x -d 'What is left to chance follows from it'
 complete -c pawl -n "__pawl_in demo bench" -l time -x -d 'How long'
+complete -c pawl -n "__pawl_in schema" -l apply -d 'Make or upgrade them now'
 complete -c pawl -n "__pawl_in schemes" -l markdown -d 'As a table for documents'

@@ -5,6 +5,7 @@
 #include "store/mysql/for_update.hpp"
 #include "store/mysql/named.hpp"
 #include "store/mysql/queue.hpp"
+#include "store/mysql/schema.hpp"
 #include "store/mysql/server.hpp"
 #include "store/mysql/unique.hpp"
 #include "store/mysql/version.hpp"
@@ -31,6 +32,8 @@ class MysqlStore final : public Store {
   awaitable<Result<std::uint64_t>> raise_epoch(Deadline deadline) override {
     return server_->ask_epoch(true, deadline);
   }
+  std::string schema() const override { return schema_script(); }
+  awaitable<Result<std::string>> apply_schema(Deadline deadline) override { return server_->apply_schema(deadline); }
   Scheme* scheme(std::string_view name) override;
   std::vector<const Capabilities*> schemes() const override {
     return {&Queue::declared, &Unique::declared, &Version::declared, &Named::declared, &ForUpdate::declared};

@@ -91,6 +91,7 @@ Server::SharedConnection Server::make_connection(Role role) {
     const auto self = weak.lock();
     if (!self) co_return gone();
     if (role == Role::listener) co_return co_await self->greet_listener();
+    if (role == Role::schema) co_return co_await self->set_up(self->schema_);
     co_return co_await self->greet();
   };
   if (role == Role::listener) {
@@ -98,7 +99,7 @@ Server::SharedConnection Server::make_connection(Role role) {
     plan.up = [weak] {
       if (const auto self = weak.lock()) self->listen_anew();
     };
-  } else {
+  } else if (role == Role::statements) {
     plan.up = [weak] {
       if (const auto self = weak.lock()) self->up_again();
     };
@@ -148,7 +149,7 @@ awaitable<Result<void>> Server::set_up(SharedConnection connection) {
   co_return Result<void>();
 }
 
-awaitable<Result<Server::Identity>> Server::look_at_server(SharedConnection connection) {
+awaitable<Result<Identity>> Server::look_at_server(SharedConnection connection) {
   const auto self = shared_from_this();
   Statement variables(
       "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
@@ -174,10 +175,8 @@ awaitable<Result<Server::Identity>> Server::look_at_server(SharedConnection conn
   Result<Answer> now = co_await connection->ask(std::move(clock));
   if (!now) co_return now.error();
   if (up->rows.size() != 1 || up->rows[0].size() != 2 || now->rows.size() != 1) co_return unexpected();
-  Identity identity;
+  Identity identity = identity_of(known, now->rows[0][0], up->rows[0][1]);
   identity.many_writers = has_many_writers(known);
-  identity.words = known["server_uuid"] + known["server_uid"] + " " + known["hostname"] + " " + known["port"];
-  identity.started = signed_number(now->rows[0][0]) - signed_number(up->rows[0][1]);
   co_return identity;
 }
 
@@ -203,9 +202,7 @@ std::vector<std::string> Server::words_of_begin(bool raise) const {
 
 Result<void> Server::take_epoch(const std::vector<Row>& rows) {
   if (rows.size() != 1 || rows[0].size() != 3) return unexpected();
-  if (rows[0][0] != layout) {
-    return Error{Errc::unsupported, "another pawl keeps its locks there, in layout " + base::printable(rows[0][0])};
-  }
+  if (Result<void> accepted = accept_layout(rows[0][0]); !accepted) return accepted;
   std::uint64_t store = 0;
   if (base::parse_hex(rows[0][2], store)) store_id_ = store;
   const std::uint64_t before = std::exchange(epoch_, number(rows[0][1]));
@@ -237,9 +234,11 @@ awaitable<Result<void>> Server::install() {
     const bool made = answer->refused == 0 || answer->refused == ER_SP_ALREADY_EXISTS;
     if (made) continue;
     if (!is_denied(*answer)) co_return error_of(*answer);
-    co_return Error{Errc::permission_denied, "pawl's tables and procedures are missing in the database " +
-                                                 base::printable(config_.database) +
-                                                 ", and this account may not make them: " + first_line_of(text)};
+    co_return Error{Errc::permission_denied,
+                    "pawl's tables and procedures are missing in the database " + base::printable(config_.database) +
+                        ", and this account may not make them; \"pawl schema --store URL --apply\" makes "
+                        "them with one that may, beginning with " +
+                        first_line_of(text)};
   }
   co_return Result<void>();
 }
@@ -327,6 +326,22 @@ awaitable<Result<std::uint64_t>> Server::ask_epoch(bool raise, Deadline deadline
   Result<void> taken = take_epoch(*rows);
   if (!taken) co_return taken.error();
   co_return epoch_;
+}
+
+awaitable<Result<std::string>> Server::apply_schema(Deadline deadline) {
+  const auto self = shared_from_this();
+  const SharedConnection connection = schema_ = make_connection(Role::schema);
+  const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
+  Result<void> up = co_await connection->ready(soon);
+  Result<std::string> applied = std::string();
+  if (up) {
+    applied = co_await mysql::apply_schema(connection, deadline);
+  } else {
+    applied = up.error();
+  }
+  connection->stop();
+  schema_.reset();
+  co_return applied;
 }
 
 bool Server::is_another_epoch(SessionId session) {

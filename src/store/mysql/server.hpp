@@ -3,6 +3,7 @@
 #include "base/url.hpp"
 #include "store/claim.hpp"
 #include "store/mysql/connection.hpp"
+#include "store/mysql/identity.hpp"
 #include "store/notices.hpp"
 #include "store/server_url.hpp"
 #include "store/store.hpp"
@@ -58,6 +59,8 @@ class Server : public std::enable_shared_from_this<Server> {
   Result<void> check_row_locks() const;
   /// As it is now, after a new epoch was started if `raise`.
   awaitable<Result<std::uint64_t>> ask_epoch(bool raise, Deadline deadline);
+  /// On a connection of its own.
+  awaitable<Result<std::string>> apply_schema(Deadline deadline);
 
   void opened(SessionId session) { sessions_[session] = epoch_; }
   void closed(SessionId session) { sessions_.erase(session); }
@@ -71,14 +74,8 @@ class Server : public std::enable_shared_from_this<Server> {
   void tell(ClaimId claim, const Notice& notice) const { notices_.tell(claim, notice); }
 
  private:
-  enum class Role : std::uint8_t { statements, listener };
+  enum class Role : std::uint8_t { statements, listener, schema };
   using SharedConnection = std::shared_ptr<Connection>;
-  /// Which server it is, and since when it runs.
-  struct Identity {
-    std::string words = {};
-    std::int64_t started = 0;
-    bool many_writers = false;  ///< of a cluster in which several servers take writes
-  };
 
   Connection::Plan plan_for_all();
   SharedConnection make_connection(Role role);
@@ -117,6 +114,7 @@ class Server : public std::enable_shared_from_this<Server> {
   SharedConnection statements_;
   SharedConnection listener_;
   std::vector<std::weak_ptr<Connection>> own_;   // of holds
+  SharedConnection schema_;                      // while it is applied
   std::map<SessionId, std::uint64_t> sessions_;  // and the epoch in which their claims were compared last; 0: not yet
   Notices notices_;                              // of this client's claims
 };

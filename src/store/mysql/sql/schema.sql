@@ -1,4 +1,4 @@
--- The tables of the `queue` scheme, layout 1. Statements end with a semicolon at the end of a line.
+-- The tables of the `queue` scheme and of <pawl/mysql.hpp>, version 2. Statements end with a semicolon at the end of a line.
 -- All ids are hex text; all times are microseconds since 1970 by the server's clock. Whoever changes claims or locks has the
 -- row of pawl_meta locked first, so no two transactions wait for each other.
 
@@ -117,4 +117,22 @@ CREATE TABLE IF NOT EXISTS pawl_version (
 -- `for-update`: a row for each lock that was ever used.
 CREATE TABLE IF NOT EXISTS pawl_for_update (
   lock_name VARBINARY(255) NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;
+
+-- Of <pawl/mysql.hpp>: a row for each name that lock_row() locks. They stay: a row that comes and goes invites deadlocks.
+CREATE TABLE IF NOT EXISTS pawl_row (
+  id VARBINARY(255) NOT NULL PRIMARY KEY,
+  name BLOB NOT NULL
+) ENGINE = InnoDB;
+
+-- Counts the tokens of rows. It is empty, but for transactions that have one.
+CREATE TABLE IF NOT EXISTS pawl_row_token (
+  counter BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY
+) ENGINE = InnoDB;
+
+-- Epoch and store of pawl_meta, for the transactions of callers: they must not lock that one, which everything else needs.
+CREATE TABLE IF NOT EXISTS pawl_row_epoch (
+  id TINYINT NOT NULL PRIMARY KEY,
+  epoch BIGINT UNSIGNED NOT NULL,
+  store VARBINARY(16) NOT NULL
 ) ENGINE = InnoDB;
