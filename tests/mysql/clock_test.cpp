@@ -73,7 +73,7 @@ TEST_F(MysqlClock, SetBackProlongsTheLeaseOfNoDeadClient) {
 
 TEST_F(MysqlClock, SetBackCostsNoHold) {
   set_clock(2h);
-  Client alice(url("&lease=20s")), bob(url("&lease=20s"));
+  Client alice(url("&lease=600s")), bob(url("&lease=600s"));
   const Hold hold = alice.mutex("job").acquire().value();
   const std::uint64_t epoch = alice.epoch().value();
   set_clock(0h);

@@ -1,5 +1,6 @@
 // The accidents of docs/hazards.md on a MySQL server: first with the naive lock, then with pawl.
 
+#include "store/registry.hpp"
 #include "tests/support/mysql_frames.hpp"
 #include "tests/support/mysql_server.hpp"
 #include "tests/support/naive_mysql.hpp"
@@ -47,6 +48,15 @@ class NaiveMysqlLock : public testing::Test {
   MysqlClient alice_ = user(server_), bob_ = user(server_), carol_ = user(server_);
 };
 
+/// Those whose locks belong to a lease, and not to a connection.
+std::vector<std::string> schemes_with_leases() {
+  std::vector<std::string> names;
+  for (const store::Capabilities* scheme : store::all_capabilities()) {
+    if (scheme->store == "mysql" && scheme->bounded_by_lease) names.emplace_back(scheme->scheme);
+  }
+  return names;
+}
+
 class MysqlHazard : public testing::Test {
  protected:
   std::string url(const std::string& query = {}) const { return server_.url("?timeout=30s&prefix=" + prefix_ + query); }
@@ -57,6 +67,14 @@ class MysqlHazard : public testing::Test {
  private:
   static inline int tests = 0;
 };
+
+class MysqlSchemeHazard : public MysqlHazard, public testing::WithParamInterface<std::string> {
+ protected:
+  std::string query() const { return "&scheme=" + GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Schemes, MysqlSchemeHazard, testing::ValuesIn(schemes_with_leases()),
+                         [](const auto& scheme) { return scheme.param; });
 
 // A late release
 
@@ -72,10 +90,10 @@ TEST_F(NaiveMysqlLock, ALateDeleteFreesTheLockOfAnother) {
   EXPECT_TRUE(carols.try_lock()) << "and so do two now";
 }
 
-TEST_F(MysqlHazard, ALateReleaseFreesNobodysLockButItsOwn) {
+TEST_P(MysqlSchemeHazard, ALateReleaseFreesNobodysLockButItsOwn) {
   Proxy proxy(server_.port(), test::mysql_framing());
-  Client alice(MysqlServer::url_at(proxy.port(), "?timeout=30s&lease=3s&prefix=" + prefix_));
-  Client bob(url()), carol(url());
+  Client alice(MysqlServer::url_at(proxy.port(), "?timeout=30s&lease=3s&prefix=" + prefix_ + query()));
+  Client bob(url(query())), carol(url(query()));
   Hold first = alice.mutex("job").acquire({.wait = 60s}).value();
   proxy.hold();
   const Hold second = bob.mutex("job").acquire({.wait = 60s}).value();
@@ -137,12 +155,12 @@ TEST_F(NaiveMysqlLock, TheRowOfADeadClientShutsTheLockForEver) {
   EXPECT_FALSE(bobs.try_lock());
 }
 
-TEST_F(MysqlHazard, TheLockOfADeadClientIsFreeWhenItsLeaseIsOver) {
+TEST_P(MysqlSchemeHazard, TheLockOfADeadClientIsFreeWhenItsLeaseIsOver) {
   Proxy proxy(server_.port(), test::mysql_framing());
-  Client dead(MysqlServer::url_at(proxy.port(), "?timeout=30s&lease=3s&prefix=" + prefix_));
+  Client dead(MysqlServer::url_at(proxy.port(), "?timeout=30s&lease=3s&prefix=" + prefix_ + query()));
   const Hold hold = dead.mutex("job").acquire({.wait = 60s}).value();
   proxy.hold();  // the server hears nothing of it any more, nor that it has gone
-  Client bob(url());
+  Client bob(url(query()));
   EXPECT_TRUE(bob.mutex("job").acquire({.wait = 60s}));
   EXPECT_FALSE(hold.valid());
 }

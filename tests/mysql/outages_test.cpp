@@ -38,7 +38,7 @@ std::vector<std::string> numbers_of_ours(MysqlClient& root) {
 
 TEST(MysqlOutage, AServerThatEndsIdleConnectionsAfterTwoSecondsEndsNoneOfOurs) {
   MysqlServer server({"--wait-timeout=2", "--interactive-timeout=2"});
-  Client client(server.url("?lease=60s&timeout=30s"));
+  Client client(server.url("?lease=600s&timeout=30s"));
   const Hold hold = client.mutex("job").acquire().value();
   const std::vector<std::string> before = [&] {
     MysqlClient root = server.root();
@@ -58,7 +58,7 @@ TEST(MysqlOutage, AServerThatEndsIdleConnectionsAfterTwoSecondsEndsNoneOfOurs) {
 
 TEST(MysqlOutage, ARestartCostsNoHoldAndNoPlaceInTheQueue) {
   MysqlServer server;
-  Client alice(server.url("?lease=60s&timeout=30s")), bob(server.url("?lease=60s&timeout=30s"));
+  Client alice(server.url("?lease=120s&timeout=30s")), bob(server.url("?lease=120s&timeout=30s"));
   Hold hold = alice.mutex("job").acquire().value();
   auto waiting = std::async(std::launch::async, [&] { return bob.mutex("job").acquire({.wait = 240s}); });
   {
@@ -112,7 +112,7 @@ TEST(MysqlOutage, APromotedReplicaKnowsTheHoldsAndBeginsANewEpoch) {
   theirs.query("CHANGE MASTER TO master_host = '127.0.0.1', master_port = " + std::to_string(master.port()) +
                ", master_user = 'replicator', master_password = 'pw', master_use_gtid = slave_pos; START SLAVE");
   Proxy address(master.port(), test::mysql_framing());
-  const std::string url = MysqlServer::url_at(address.port(), "?lease=60s&timeout=20s");
+  const std::string url = MysqlServer::url_at(address.port(), "?lease=600s&timeout=20s");
   Client alice(url);
   const Hold hold = alice.mutex("job").acquire().value();
   ASSERT_TRUE(eventually([&] {
