@@ -1,5 +1,5 @@
-# The programs that bench/redis_bench.py, bench/zookeeper_bench.py and bench/etcd_bench.py measure: pawl, and its floors. In
-# build/bench/.
+# The programs that bench/redis_bench.py, bench/zookeeper_bench.py, bench/mysql_bench.py and bench/etcd_bench.py measure: pawl,
+# and its floors. In build/bench/.
 
 add_custom_target(pawl_bench)
 
@@ -13,7 +13,7 @@ function(pawl_bench_program target name)
   add_dependencies(pawl_bench ${target})
 endfunction()
 
-if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_ETCD)
+if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_MYSQL OR PAWL_STORE_ETCD)
   pawl_bench_program(pawl_bench_worker worker pawl)
 endif()
 if(PAWL_STORE_REDIS)
@@ -21,6 +21,9 @@ if(PAWL_STORE_REDIS)
 endif()
 if(PAWL_STORE_ZOOKEEPER)
   pawl_bench_program(pawl_zookeeper_floor zookeeper_floor ZooKeeper::ZooKeeper)
+endif()
+if(PAWL_STORE_MYSQL)
+  pawl_bench_program(pawl_mysql_floor mysql_floor MariaDB::MariaDB)
 endif()
 if(PAWL_STORE_ETCD)
   # It speaks through the library's own channel, so that it is compiled as the library is.

@@ -88,7 +88,7 @@ std::string json_of_scheme(const Capabilities& can) {
                      milliseconds(can.longest_lease));
   out += fmt::format(", \"token_source\": {}, \"on_client_death\": {}", json_quote(can.token_source),
                      json_quote(can.on_client_death));
-  return out + fmt::format(", \"most_waiters\": {}}}", can.most_waiters);
+  return out + fmt::format(", \"most_waiters\": {}, \"most_held\": {}}}", can.most_waiters, can.most_held);
 }
 
 void print_json(const std::vector<const Capabilities*>& all) {
@@ -125,14 +125,17 @@ void print_markdown(const std::vector<const Capabilities*>& all) {
     print_markdown_row(row);
   }
   fmt::print("\n");
-  print_markdown_header({"store", "scheme", "leases", "most waiters", "tokens from", "a dead client's lock is free"});
+  print_markdown_header(
+      {"store", "scheme", "leases", "most waiters", "most held", "tokens from", "a dead client's lock is free"});
   for (const Capabilities* can : all) {
-    const std::string most = can->most_waiters == 0 ? "as many as fit" : fmt::format("{}", can->most_waiters);
-    print_markdown_row({std::string(can->store), "`" + std::string(can->scheme) + "`", leases(*can), most,
-                        std::string(can->token_source), std::string(can->on_client_death)});
+    const auto most = [](std::uint64_t limit) { return limit == 0 ? "as many as fit" : fmt::format("{}", limit); };
+    print_markdown_row({std::string(can->store), "`" + std::string(can->scheme) + "`", leases(*can),
+                        most(can->most_waiters), most(can->most_held), std::string(can->token_source),
+                        std::string(can->on_client_death)});
   }
   fmt::print("\n");
   for (const Ability& ability : abilities) fmt::print("- *{}*: {}\n", lower(ability.column), ability.meaning);
+  fmt::print("- *most held*: by one client, its waiters included\n");
 }
 
 }  // namespace

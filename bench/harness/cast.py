@@ -91,6 +91,7 @@ class Cast:
         self.floor = {scheme: Who(f"floor {scheme}", [floor], scheme) for scheme in subject.floors}
         self.queue, self.queue_floor = self.pawl[subject.schemes[0]], self.floor[subject.queue_floor]
         self.peers, self.versions, self.missing = [], {}, {}
+        self.peers += [Who(scheme, [floor], scheme, polls=True) for scheme in subject.polling]
         cache.mkdir(parents=True, exist_ok=True)
         for name in names:
             tell(f"building {name}")

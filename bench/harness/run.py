@@ -28,6 +28,7 @@ class Subject:
     queue_floor = ""  # of a lock that changes hands; the lowest one
     more_floors = ()  # of the same
     peers = {}
+    polling = ()  # schemes of the floor's program that are measured as peers
     turns = {}  # seconds; of "waiters": for each number of them
     hand_over_goal = None  # at most so many times the floor
     pair_floor = None  # of a lock that nobody else wants

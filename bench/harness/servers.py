@@ -119,6 +119,37 @@ class EtcdServer(Server):
         return re.search(r"etcd Version: (\S+)", words).group(1) + ("" if self.fsync else ", without fsync")
 
 
+class MysqlServer(Server):
+    """mariadbd, with data of its own. As in production it waits for the disk at each commit, unless it is told not to."""
+
+    warm_up = 0
+
+    def __init__(self, children, folder, arguments):
+        self.port = free_port()
+        self.url = f"mysql://pawl:secret@127.0.0.1:{self.port}/pawl"
+        self.fsync = not arguments.no_fsync
+        user = ["--user=root"] if os.geteuid() == 0 else []
+        words = ["--no-defaults", f"--datadir={folder}/data", f"--tmpdir={folder}", "--skip-test-db"]
+        made = subprocess.run(["mariadb-install-db", *words, "--auth-root-authentication-method=normal", *user],
+                              capture_output=True, text=True)
+        if made.returncode != 0:
+            raise Failure(f"mariadb-install-db fails: {made.stdout}{made.stderr}")
+        Path(folder, "init.sql").write_text("CREATE DATABASE IF NOT EXISTS pawl;\n"
+                                            "CREATE USER IF NOT EXISTS pawl@'%' IDENTIFIED BY 'secret';\n"
+                                            "GRANT ALL ON pawl.* TO pawl@'%';\n")
+        words = [*words[:3], f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--port={self.port}",
+                 "--bind-address=127.0.0.1", "--skip-name-resolve", "--skip-log-bin", f"--init-file={folder}/init.sql",
+                 "--max-connections=4000", "--back-log=4000", f"--innodb-flush-log-at-trx-commit={int(self.fsync)}", *user]
+        super().__init__(children, folder, "mariadbd", words)
+
+    def answers(self):
+        return b"mysql_native_password" in self.say(b"")
+
+    def version(self):
+        words = subprocess.run(["mariadbd", "--version"], capture_output=True, text=True).stdout
+        return "MariaDB " + re.search(r"Ver ([0-9.]+)", words).group(1) + ("" if self.fsync else ", without fsync")
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

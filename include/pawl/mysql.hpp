@@ -5,7 +5,7 @@
 /// free when the transaction ends, and the work is undone when it does not.
 ///
 /// Installed where pawl was built with the MySQL store. Needs the header of MariaDB Connector/C.
-/// Threads: as the connection: one at a time. All calls block.
+/// Threads: as the connection: one at a time. All calls block. A connection with MYSQL_OPT_RECONNECT is refused.
 /// Limit:   not through a proxy that shares connections between clients (ProxySQL, MaxScale), and not on Galera or
 ///          multi-primary Group Replication, where row locks exist on one node only: unsupported.
 
@@ -27,7 +27,8 @@ namespace pawl::mysql {
 
 /// What the last call on this connection failed with, named for what the caller does next:
 /// lost              deadlock (1213): the server has rolled back the whole transaction; begin it again
-/// timed_out         lock wait timeout (1205): the transaction is still open; roll it back, or go on without that row
+/// timed_out         lock wait timeout (1205): the transaction is still open, unless the server has
+///                   innodb_rollback_on_timeout; roll it back, or go on without that row
 /// store_unavailable the connection is gone, and the transaction with it; or the server is read-only
 /// permission_denied and what else the store's own errors say.
 Error error_of(MYSQL* connection);
@@ -51,8 +52,9 @@ struct RowOptions {
 ///          also when the transaction is rolled back, and when the server is killed. LAST_INSERT_ID() stays as it is.
 /// Limit:   the server frees the row when it ends the connection (KILL, wait_timeout), and undoes what was written in the
 ///          transaction. Work elsewhere is not undone: guard it with the sequencer's token (`pawl::Fence`, docs/fencing.md).
-/// Errors:  busy (wait = 0), timed_out, lost (deadlock: begin the transaction again), invalid_argument (no transaction is
-///          open; prepare_row() was not called), and error_of().
+///          Client::check() does not know these grants.
+/// Errors:  busy (wait = 0), timed_out, lost (deadlock, now or in a statement before: begin the transaction again),
+///          invalid_argument (no transaction is open; prepare_row() was not called), and error_of().
 Result<Sequencer> lock_row(MYSQL* connection, std::string_view name, RowOptions options = {});
 
 /// A row of the caller's own table with a version: an integer column that each change raises by one.

@@ -18,7 +18,6 @@ namespace pawl::mysql {
 namespace {
 
 using store::mysql::number;
-using store::mysql::signed_number;
 
 constexpr std::size_t longest_id = 255;
 
@@ -29,10 +28,8 @@ Result<std::string> id_of(std::string_view name) {
 }
 
 /// Row locks of a cluster whose members all take writes are known to one member only.
-Result<void> refuse_clusters(std::map<std::string, std::string>& variables) {
-  const bool group = !variables["group_replication_group_name"].empty();
-  const bool many_primaries = group && variables["group_replication_single_primary_mode"] != "ON";
-  if (variables["wsrep_on"] != "ON" && !many_primaries) return {};
+Result<void> refuse_clusters(const std::map<std::string, std::string>& variables) {
+  if (!store::mysql::has_many_writers(variables)) return {};
   return Error{Errc::unsupported,
                "row locks exist on one member of a cluster only (Galera, multi-primary Group "
                "Replication): the other members do not know them"};
@@ -52,7 +49,7 @@ Result<store::mysql::Identity> look_at_server(MYSQL* connection) {
   const Result<Answered> now = run(connection, "SELECT UNIX_TIMESTAMP()");
   if (!now) return now.error();
   if (uptime->rows.size() != 1 || now->rows.size() != 1) return store::mysql::unexpected();
-  return store::mysql::identity_of(variables, signed_number(now->rows[0].at(0)), signed_number(uptime->rows[0].at(1)));
+  return store::mysql::identity_of(variables, now->rows[0].at(0), uptime->rows[0].at(1));
 }
 
 /// What a client of the store does with every new connection: a server that was started again begins a new epoch.
@@ -79,6 +76,7 @@ std::string seconds(std::optional<Duration> wait) {
 Result<void> prepare_row(MYSQL* connection, std::string_view name) {
   const Result<std::string> id = id_of(name);
   if (!id) return id.error();
+  if (Result<void> fit = check_connection(connection); !fit) return fit;
   if (in_transaction(connection)) {
     return Error{Errc::invalid_argument, "a transaction is open: prepare_row() comes before it"};
   }
@@ -111,6 +109,10 @@ Result<Sequencer> lock_row(MYSQL* connection, std::string_view name, RowOptions 
   }
   if (locked->rows.size() != 1 || locked->rows[0].size() != 4) return store::mysql::unexpected();
   const Row& row = locked->rows[0];
+  if (row[0] == "over") {
+    return Error{Errc::lost,
+                 "the transaction is over: the server has rolled it back (a deadlock), or a statement has ended it"};
+  }
   if (row[0] != "locked") {
     return Error{Errc::invalid_argument, "prepare_row() was not called for " +
                                              std::string(row[0] == "unprepared" ? "this connection" : "this name") +

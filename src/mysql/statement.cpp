@@ -129,6 +129,15 @@ Result<Answered> run(MYSQL* connection, const std::string& text) {
   return answered;
 }
 
+Result<void> check_connection(MYSQL* connection) {
+  my_bool reconnects = 0;
+  mysql_get_optionv(connection, MYSQL_OPT_RECONNECT, &reconnects);
+  if (reconnects == 0) return {};
+  return Error{
+      Errc::invalid_argument,
+      "the connection connects again by itself, and a transaction would end unnoticed: MYSQL_OPT_RECONNECT off"};
+}
+
 bool in_transaction(MYSQL* connection) { return (connection->server_status & SERVER_STATUS_IN_TRANS) != 0; }
 
 bool commits_by_itself(MYSQL* connection) { return (connection->server_status & SERVER_STATUS_AUTOCOMMIT) != 0; }

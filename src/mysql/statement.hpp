@@ -25,6 +25,9 @@ Result<Answered> run(MYSQL* connection, const std::string& text, const std::vect
 /// As it is: for what cannot be prepared.
 Result<Answered> run(MYSQL* connection, const std::string& text);
 
+/// Errors: invalid_argument for a connection that connects again by itself: a transaction would end unnoticed.
+Result<void> check_connection(MYSQL* connection);
+
 /// Is a transaction open, as far as the server has said?
 bool in_transaction(MYSQL* connection);
 /// Does each statement commit itself, where no transaction is open?

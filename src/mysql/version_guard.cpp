@@ -40,6 +40,7 @@ Result<void> check_names(const VersionedRow& row) {
 
 Result<VersionGuard> VersionGuard::begin(MYSQL* connection, VersionedRow row) {
   if (Result<void> valid = check_names(row); !valid) return valid.error();
+  if (Result<void> fit = check_connection(connection); !fit) return fit.error();
   if (in_transaction(connection)) {
     return Error{Errc::invalid_argument, "a transaction is open already: a VersionGuard begins its own"};
   }
@@ -47,6 +48,7 @@ Result<VersionGuard> VersionGuard::begin(MYSQL* connection, VersionedRow row) {
                            quoted(row.key_column) + " = ?";
   if (const Result<Answered> begun = run(connection, "START TRANSACTION"); !begun) return begun.error();
   VersionGuard guard(connection, std::move(row));
+  if (const Result<Answered> marked = run(connection, "SAVEPOINT pawl_version"); !marked) return marked.error();
   const Result<Answered> found = run(connection, read, {guard.row_.key});
   if (!found) return found.error();
   if (found->rows.size() != 1) {
@@ -77,9 +79,12 @@ Result<std::uint64_t> VersionGuard::commit() {
   const std::string version = quoted(row_.version_column);
   const std::string update = "UPDATE " + quoted_table(row_.table) + " SET " + version + " = " + version +
                              " + 1 WHERE " + quoted(row_.key_column) + " = ? AND " + version + " = ?";
-  // Work that has ended the transaction, by itself or by DDL, is committed: the comparison would come too late.
-  if (!in_transaction(connection_)) {
-    connection_ = nullptr;
+  // It goes with its transaction: where the server has rolled that back, and the work has overlooked it, the rest of the work
+  // was not undone, and must not be committed.
+  const Result<Answered> whole = run(connection_, "RELEASE SAVEPOINT pawl_version");
+  if (!whole) {
+    rollback();
+    if (whole.code() == Errc::store_unavailable) return whole.error();
     return Error{Errc::lost,
                  "the transaction was over before commit(): the server has rolled it back (a deadlock), or the "
                  "work has ended it"};

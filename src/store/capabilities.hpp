@@ -31,6 +31,7 @@ struct Capabilities {
   std::string_view token_source = {};     ///< where the counter comes from
   std::string_view on_client_death = {};  ///< when the lock of a dead client becomes free
   std::uint64_t most_waiters = 0;         ///< 0: as many as fit into the store
+  std::uint64_t most_held = 0;            ///< by one client, its waiters included; 0: as many as fit into the store
 };
 
 }  // namespace pawl::store

@@ -45,7 +45,10 @@ const std::vector<Entry>& table() {
        {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
 #endif
 #ifdef PAWL_STORE_MYSQL
-      {{"mysql", "mariadb", "mysql+unix"}, mysql::open, {&mysql::Queue::declared}},
+      {{"mysql", "mariadb", "mysql+unix"},
+       mysql::open,
+       {&mysql::Queue::declared, &mysql::Unique::declared, &mysql::Version::declared, &mysql::Named::declared,
+        &mysql::ForUpdate::declared}},
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
       {{"zookeeper", "zookeeper+tls"},

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pawl {
 
@@ -36,6 +38,20 @@ class Contract : public ::testing::TestWithParam<Line> {
   /// A lease that a test can wait for, and that survives a machine which stands still for a while: for holds that must
   /// come through trouble alive.
   Duration sturdy_lease() const { return std::max<Duration>(2 * world_->lease(), 3s); }
+
+  /// So many locks, or as many as one client can hold.
+  std::size_t as_many_as_it_holds(std::size_t wanted) {
+    return can().most_held == 0 ? wanted : std::min<std::size_t>(wanted, can().most_held);
+  }
+
+  /// As many clients as it takes to hold so many locks, two at least.
+  std::vector<Actor> clients_to_hold(std::size_t locks) {
+    std::vector<Actor> clients;
+    for (std::size_t held = 0; held < locks || clients.size() < 2; held += as_many_as_it_holds(locks)) {
+      clients.push_back(world().client());
+    }
+    return clients;
+  }
 
   /// Waits for what takes several renewals of a hold, and no longer than that lives: then it will never come.
   template <class Condition>

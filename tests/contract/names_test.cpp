@@ -123,10 +123,11 @@ Strings hostile_names() {
 TEST_P(Names, AllCanBeHeldAtTheSameTimeAndEachExcludesItself) {
   const Strings names = hostile_names();
   ASSERT_GE(names.size(), 200U);
-  const Actor alice = world().client(), bob = world().client(), carol = world().client();
+  const std::vector<Actor> clients = clients_to_hold(names.size());
+  const Actor carol = world().client();
   std::vector<Hold> holds;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    Result<Hold> hold = try_acquire(i % 2 == 0 ? alice : bob, names[i]);
+    Result<Hold> hold = try_acquire(clients[i % clients.size()], names[i]);
     ASSERT_TRUE(hold) << base::printable(names[i]) << ": " << hold.error().to_string();
     holds.push_back(std::move(*hold));
   }
@@ -137,11 +138,11 @@ TEST_P(Names, AllCanBeHeldAtTheSameTimeAndEachExcludesItself) {
 
 TEST_P(Names, TheListGivesThemBackAsTheyWereGiven) {
   const Strings names = hostile_names();
-  const Actor alice = world().client();
+  const std::vector<Actor> clients = clients_to_hold(names.size());
   std::vector<Hold> holds;
-  for (const std::string& name : names) holds.push_back(must_acquire(alice, name));
+  for (std::size_t i = 0; i < names.size(); ++i) holds.push_back(must_acquire(clients[i % clients.size()], names[i]));
   std::set<std::string> listed;
-  const std::vector<LockView> views = list(alice).value();
+  const std::vector<LockView> views = list(clients[0]).value();
   for (const LockView& view : views) listed.insert(view.name);
   EXPECT_EQ(listed, std::set<std::string>(names.begin(), names.end()));
 }

@@ -55,10 +55,10 @@ std::unique_ptr<World> file_queue_blocking() {
 #endif
 
 #ifdef PAWL_STORE_MYSQL
-std::unique_ptr<World> mysql_queue() {
+std::unique_ptr<World> mysql(const std::string& scheme) {
   static std::atomic<int> worlds = 0;
   test::MysqlServer& server = test::MysqlServer::shared();
-  RealPlace place{server.url("?prefix=contract-" + std::to_string(++worlds)), "queue", 1s, 1s};
+  RealPlace place{server.url("?prefix=contract-" + std::to_string(++worlds)), scheme, 1s, 1s};
   place.census = test::mysql_census(server.port());
   place.restart = [&server] {
     server.kill();
@@ -66,6 +66,11 @@ std::unique_ptr<World> mysql_queue() {
   };
   return std::make_unique<RealWorld>(std::move(place));
 }
+std::unique_ptr<World> mysql_queue() { return mysql("queue"); }
+std::unique_ptr<World> mysql_unique() { return mysql("unique"); }
+std::unique_ptr<World> mysql_version() { return mysql("version"); }
+std::unique_ptr<World> mysql_named() { return mysql("named"); }
+std::unique_ptr<World> mysql_for_update() { return mysql("for-update"); }
 #endif
 
 #ifdef PAWL_STORE_REDIS
@@ -156,6 +161,10 @@ const std::vector<Line>& all_schemes() {
 #endif
 #ifdef PAWL_STORE_MYSQL
       {"mysql_queue", mysql_queue, true},
+      {"mysql_unique", mysql_unique, true},
+      {"mysql_version", mysql_version, true},
+      {"mysql_named", mysql_named, true},
+      {"mysql_for_update", mysql_for_update, true},
 #endif
 #ifdef PAWL_STORE_REDIS
       {"redis_queue", redis_queue, true},

@@ -8,8 +8,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mariadb/mysqld_error.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -320,6 +322,50 @@ TEST(MysqlRowServer, AnAccountThatMayOnlyExecuteHasEnoughRights) {
   ASSERT_TRUE(prepare_row(app.handle(), "job"));
   app.query("START TRANSACTION");
   EXPECT_TRUE(lock_row(app.handle(), "job"));
+}
+
+/// A deadlock between two accounts' rows, of which the server ends `loser`'s transaction: the other one has changed more.
+void end_by_deadlock(Caller& loser, Caller& winner, const std::function<bool()>& one_waits) {
+  winner.begin();
+  winner.sql().query("CREATE TEMPORARY TABLE IF NOT EXISTS many (n INT) ENGINE = InnoDB");
+  for (int i = 0; i < 50; ++i) winner.sql().query("INSERT INTO many VALUES (1)");
+  winner.sql().query("UPDATE account SET balance = balance + 1 WHERE id = 'bob'");
+  ASSERT_EQ(loser.sql().attempt("UPDATE account SET balance = 0 WHERE id = 'alice'"), 0U);
+  auto waiting = std::async(std::launch::async, [&] {
+    winner.sql().query("UPDATE account SET balance = balance + 1 WHERE id = 'alice'");
+    winner.commit();
+  });
+  ASSERT_TRUE(one_waits());
+  ASSERT_EQ(loser.sql().attempt("UPDATE account SET balance = 0 WHERE id = 'bob'"), unsigned{ER_LOCK_DEADLOCK});
+  waiting.get();
+}
+
+// The client library does not know either: an error packet says nothing of the transaction.
+TEST_F(MysqlRow, ATransactionThatADeadlockHasEndedUnnoticedIsGivenNoRow) {
+  Caller alice(server_, "unnoticed"), bob(server_);
+  alice.begin();
+  end_by_deadlock(alice, bob, [&] { return one_waits_for_a_row(); });
+  EXPECT_EQ(lock_row(alice.connection(), "unnoticed").code(), Errc::lost) << "it would be free at once";
+  alice.begin();
+  EXPECT_TRUE(lock_row(alice.connection(), "unnoticed"));
+}
+
+TEST_F(MysqlVersion, WorkOfATransactionThatADeadlockHasEndedUnnoticedIsNotCommitted) {
+  Caller alice(server_), bob(server_);
+  VersionGuard guard = VersionGuard::begin(alice.connection(), {.table = "account", .key = "alice"}).value();
+  end_by_deadlock(alice, bob, [&] { return one_waits_for_a_row(); });
+  EXPECT_EQ(guard.commit().code(), Errc::lost);
+  EXPECT_EQ(root_.field("SELECT version FROM account WHERE id = 'alice'"), "1");
+  EXPECT_EQ(balance("alice"), "101");
+}
+
+TEST_F(MysqlRow, AConnectionThatConnectsAgainByItselfIsRefused) {
+  Caller alice(server_);
+  const my_bool yes = 1;
+  mysql_options(alice.connection(), MYSQL_OPT_RECONNECT, &yes);
+  EXPECT_EQ(prepare_row(alice.connection(), "reconnect").code(), Errc::invalid_argument);
+  EXPECT_EQ(VersionGuard::begin(alice.connection(), {.table = "account", .key = "alice"}).code(),
+            Errc::invalid_argument);
 }
 
 // --- versions

@@ -120,7 +120,10 @@ Census mysql_census(std::uint16_t port) {
     if (root.query("SHOW TABLES LIKE 'pawl_meta'").empty()) return found;  // nobody has used it yet
     // A lock-delay is 60 s at most; so long is the history of an election kept.
     const std::string soon = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 61000000";
-    const std::string shut = "state = 2 AND until < " + soon;
+    // And for a moment the record of a user lock that is free.
+    const std::string shut = "(state = 2 AND until < " + soon +
+                             ") OR (state = 1 AND SUBSTRING_INDEX(lock_id, '/', 1) LIKE '%~named' AND "
+                             "IS_USED_LOCK(SHA2(CONCAT(DATABASE(), '/', lock_id), 256)) IS NULL)";
     const std::vector<std::pair<std::string, std::string>> tables{
         {"session", "SELECT id FROM pawl_session"},
         {"claim", "SELECT id FROM pawl_claim WHERE NOT (" + shut + ")"},
@@ -128,7 +131,10 @@ Census mysql_census(std::uint16_t port) {
         {"tombstone", "SELECT claim FROM pawl_tombstone"},
         {"mail", "SELECT CONCAT(claim, ' ', what) FROM pawl_mail"},
         {"reign", "SELECT lock_id FROM pawl_reign WHERE till = 0"},
-        {"unsettled", "SELECT lock_id FROM pawl_unsettled"}};
+        {"unsettled", "SELECT lock_id FROM pawl_unsettled"},
+        {"unique",
+         "SELECT lock_name FROM pawl_unique WHERE claim NOT IN (SELECT id FROM pawl_claim WHERE " + shut + ")"},
+        {"version", "SELECT lock_name FROM pawl_version"}};
     for (const auto& [table, select] : tables) {
       for (const auto& row : root.query(select)) found.insert(table + " " + row[0]);
     }

@@ -68,19 +68,29 @@ std::vector<std::vector<std::string>> MysqlClient::query(const std::string& stat
   }
 }
 
+unsigned MysqlClient::attempt(const std::string& statement) {
+  return mysql_real_query(handle_.get(), statement.data(), statement.size()) == 0 ? 0 : mysql_errno(handle_.get());
+}
+
 std::string MysqlClient::field(const std::string& statement) {
   const auto rows = query(statement);
   if (rows.size() != 1 || rows[0].size() != 1) throw std::runtime_error(statement + ": not one field");
   return rows[0][0];
 }
 
-MysqlServer::MysqlServer(std::vector<std::string> options) : options_(std::move(options)) {
-  std::filesystem::copy(template_folder() + "/data", folder_ / "data", std::filesystem::copy_options::recursive);
+MysqlServer::MysqlServer(std::vector<std::string> options, std::vector<std::string> environment)
+    : options_(std::move(options)), environment_(std::move(environment)) {
+  lose_data();
   // At each start, so that a server which is read-only from its beginning has it as well.
   std::ofstream(folder_ / "init.sql") << "CREATE DATABASE IF NOT EXISTS pawl;\n"
                                          "CREATE USER IF NOT EXISTS pawl@'%' IDENTIFIED BY 'secret';\n"
                                          "GRANT ALL ON pawl.* TO pawl@'%';\n";
   start();
+}
+
+void MysqlServer::lose_data() {
+  std::filesystem::remove_all(folder_ / "data");
+  std::filesystem::copy(template_folder() + "/data", folder_ / "data", std::filesystem::copy_options::recursive);
 }
 
 void MysqlServer::start() {
@@ -101,6 +111,10 @@ void MysqlServer::start() {
       "--innodb-buffer-pool-size=64M"};
   if (::geteuid() == 0) command.emplace_back("--user=root");
   command.insert(command.end(), options_.begin(), options_.end());
+  if (!environment_.empty()) {
+    command.insert(command.begin(), environment_.begin(), environment_.end());
+    command.insert(command.begin(), "env");
+  }
   process_.start(command, folder_.path(), [this] {
     try {
       root("mysql");
@@ -111,8 +125,10 @@ void MysqlServer::start() {
   });
 }
 
-std::string MysqlServer::url(const std::string& query) const {
-  return "mysql://pawl:secret@127.0.0.1:" + std::to_string(port()) + "/pawl" + query;
+std::string MysqlServer::url(const std::string& query) const { return url_at(port(), query); }
+
+std::string MysqlServer::url_at(std::uint16_t port, const std::string& query) {
+  return "mysql://pawl:secret@127.0.0.1:" + std::to_string(port) + "/pawl" + query;
 }
 
 MysqlServer& MysqlServer::shared() {

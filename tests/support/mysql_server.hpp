@@ -23,6 +23,8 @@ class MysqlClient {
   std::vector<std::vector<std::string>> query(const std::string& statement);
   /// The only field of the only row.
   std::string field(const std::string& statement);
+  /// The server's error number; 0: it was done. For statements without rows.
+  unsigned attempt(const std::string& statement);
   /// For calls of the client library.
   st_mysql* handle() const { return handle_.get(); }
 
@@ -34,11 +36,13 @@ class MysqlClient {
 /// everything in the database `pawl`, and its root everything.
 class MysqlServer {
  public:
-  /// `options` as on its command line: {"--read-only=1"}.
-  explicit MysqlServer(std::vector<std::string> options = {});
+  /// `options` as on its command line: {"--read-only=1"}; `environment`: {"NAME=value"}.
+  explicit MysqlServer(std::vector<std::string> options = {}, std::vector<std::string> environment = {});
 
   std::uint16_t port() const { return port_.number(); }
   std::string url(const std::string& query = {}) const;
+  /// The same behind a proxy.
+  static std::string url_at(std::uint16_t port, const std::string& query = {});
   std::string socket() const { return folder_.path() + "/socket"; }
   const std::string& folder() const { return folder_.path(); }
 
@@ -48,6 +52,8 @@ class MysqlServer {
   /// As if it hung; and on again.
   void stop() const { process_.signal(SIGSTOP); }
   void go_on() const { process_.signal(SIGCONT); }
+  /// While it does not run: as if its disk had been replaced.
+  void lose_data();
   /// Again on the same port, with what is left in its folder.
   void start();
 
@@ -60,6 +66,7 @@ class MysqlServer {
   TemporaryFolder folder_;
   const Port port_;
   const std::vector<std::string> options_;
+  const std::vector<std::string> environment_;
   ServerProcess process_;
 };
 

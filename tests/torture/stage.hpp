@@ -35,6 +35,7 @@ struct StageEntry {
 const std::vector<StageEntry>& stages();
 
 std::unique_ptr<Stage> file_stage();
+std::unique_ptr<Stage> mysql_stage();
 std::unique_ptr<Stage> redis_stage();
 std::unique_ptr<Stage> forgetful_redis_stage();
 std::unique_ptr<Stage> zookeeper_stage();

@@ -14,6 +14,13 @@ const std::vector<StageEntry>& stages() {
       {"redis-without-persistence/simple", "simple", forgetful_redis_stage},
       {"redis/redisson", "redisson", redis_stage},
 #endif
+#ifdef PAWL_WITH_MYSQL
+      {"mysql/queue", "queue", mysql_stage},
+      {"mysql/unique", "unique", mysql_stage},
+      {"mysql/version", "version", mysql_stage},
+      {"mysql/named", "named", mysql_stage},
+      {"mysql/for-update", "for-update", mysql_stage},
+#endif
 #ifdef PAWL_WITH_ZOOKEEPER
       {"zookeeper/sequential", "sequential", zookeeper_stage},
       {"zookeeper/ephemeral", "ephemeral", zookeeper_stage},

@@ -95,12 +95,22 @@ std::string microseconds(Duration duration) {
 
 Error unexpected() { return {Errc::store_unavailable, "the server does not answer as expected"}; }
 
+bool has_many_writers(const std::map<std::string, std::string>& variables) {
+  const auto is = [&variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+  };
+  return is("wsrep_on") == "ON" ||
+         (!is("group_replication_group_name").empty() && is("group_replication_single_primary_mode") != "ON");
+}
+
 Result<ClaimState> state_of(const std::vector<Row>& rows, const Claim& claim) {
-  if (rows.size() != 1 || rows[0].size() != 14) return unexpected();
+  if (rows.size() != 1 || (rows[0].size() != 5 && rows[0].size() != 14)) return unexpected();
   const Row& row = rows[0];
   const std::string& what = row[0];
   const std::string name = claim.key.name.quoted();
   if (what == "granted") return ClaimState{Granted{token_of(row[1], row[2]), row[3] == "1", slots_of(row[4])}};
+  if (row.size() != 14) return unexpected();
   if (what == "waiting") return ClaimState{waiting_of(row)};
   if (what == "lost") return Error{Errc::lost, "lock " + name + ": the session of this claim has ended"};
   if (what == "gone") {

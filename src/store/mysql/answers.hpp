@@ -7,6 +7,7 @@
 #include <pawl/lock_view.hpp>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ std::vector<LockView> views_of(const std::vector<Row>& rows, std::string_view sc
 Result<Succession> succession_of(const std::vector<Row>& rows, Token after);
 /// A row of pawl_mail, as the listener reads it.
 Notice notice_of(const Row& row);
+
+/// Galera, or Group Replication with several primaries: of the server's variables, by name.
+bool has_many_writers(const std::map<std::string, std::string>& variables);
 
 Error unexpected();
 

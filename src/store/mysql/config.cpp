@@ -3,6 +3,8 @@
 #include "store/mysql/server.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::uint16_t mysql_port = 3306;
 constexpr std::size_t longest_prefix = 48;
+constexpr std::int64_t most_connections = 10'000;
 
 /// It stands in front of a slash in the ids of locks.
 bool is_possible_prefix(const std::string& prefix) {
@@ -59,6 +62,10 @@ Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
   const std::string wake = options.text("wake").value_or("kill");
   if (wake != "kill" && wake != "poll") return options.wrong("wake must be \"kill\" or \"poll\"");
   config.polls = wake == "poll";
+  const Result<std::optional<std::int64_t>> most = options.number("connections");
+  if (!most) return most.error();
+  if (*most && (**most < 1 || **most > most_connections)) return options.wrong("connections must be 1 to 10000");
+  if (*most) config.most_held = static_cast<std::size_t>(**most);
   return config;
 }
 

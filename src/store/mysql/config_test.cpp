@@ -64,6 +64,14 @@ TEST(MysqlConfig, APrefixEndsBeforeTheSlashOfALocksId) {
   }
 }
 
+TEST(MysqlConfig, ConnectionsForHoldsHaveALimit) {
+  EXPECT_EQ(read("mysql://h/locks").value().most_held, 64U);
+  EXPECT_EQ(read("mysql://h/locks?connections=200").value().most_held, 200U);
+  for (const char* wrong : {"0", "-1", "10001", "many"}) {
+    EXPECT_NE(refusal(std::string("mysql://h/locks?connections=") + wrong).find("connections"), std::string::npos);
+  }
+}
+
 TEST(MysqlConfig, FilesAskForTls) {
   EXPECT_EQ(read("mysql://h/locks?ca=/etc/ca.pem").value().tls->ca, "/etc/ca.pem");
   EXPECT_NE(refusal("mysql+unix:///s?db=d&ca=/etc/ca.pem").find("mysql://"), std::string::npos);

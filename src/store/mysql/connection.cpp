@@ -187,6 +187,8 @@ Error error_of(const Answer& refusal) {
   }
 }
 
+bool rolled_back(unsigned refused) { return refused == ER_LOCK_DEADLOCK || refused == ER_LOCK_WAIT_TIMEOUT; }
+
 Statement Statement::call(const std::string& procedure, std::vector<std::string> values) {
   std::string text = "CALL pawl_" + procedure + "(";
   for (std::size_t i = 0; i < values.size(); ++i) text += i == 0 ? "?" : ",?";
@@ -280,6 +282,10 @@ awaitable<void> Connection::run([[maybe_unused]] std::shared_ptr<Connection> sel
       was_up_for_long = runtime_.now() - since >= longest_pause;
       last_error_ = link->why;
       if (plan_.down) plan_.down(last_error_);
+      if (plan_.lives_once) {
+        stop();
+        break;
+      }
     } else {
       last_error_ = opened.error();
     }

@@ -82,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(const Error&)> down = {};  ///< it was up, and is gone
     Duration timeout = {};                        ///< for connecting
     Duration patience = {};                       ///< for an answer
+    bool lives_once = false;                      ///< once it was up, it is not connected again
   };
 
   Connection(base::Runtime& runtime, Plan plan);
@@ -132,5 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 /// What a refusal means to the caller. Nothing was done: each procedure rolls back.
 Error error_of(const Answer& refusal);
+/// For another transaction's sake, or because it has waited for too long: it may be tried again.
+bool rolled_back(unsigned refused);
 
 }  // namespace pawl::store::mysql

@@ -3,6 +3,7 @@
 #include "store/mysql/answers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -10,7 +11,13 @@
 namespace pawl::store::mysql {
 
 MysqlStore::MysqlStore(base::Runtime& runtime, Config config)
-    : runtime_(runtime), server_(std::make_shared<Server>(runtime, std::move(config))), queue_(server_) {}
+    : runtime_(runtime),
+      server_(std::make_shared<Server>(runtime, std::move(config))),
+      queue_(server_),
+      unique_(server_),
+      version_(server_),
+      named_(server_),
+      for_update_(server_) {}
 
 awaitable<Result<SessionGrant>> MysqlStore::open_session(SessionRequest request, Deadline deadline) {
   const auto server = server_;
@@ -46,12 +53,20 @@ awaitable<Result<Renewal>> MysqlStore::renew(SessionId session, Deadline deadlin
     renewal.changes = server->epoch();
     renewal.changed.reset();
   }
+  const std::array<OnConnection*, 2> on_connections{&named_, &for_update_};
+  for (OnConnection* const scheme : on_connections) {
+    Result<std::vector<ClaimId>> gone = co_await scheme->touch(session, deadline);
+    if (!gone) co_return gone.error();
+    renewal.unconfirmed.insert(renewal.unconfirmed.end(), gone->begin(), gone->end());
+  }
   co_return renewal;
 }
 
 awaitable<Result<void>> MysqlStore::close_session(SessionId session, Deadline deadline) {
   const auto server = server_;
   server->closed(session);
+  named_.end_session(session);
+  for_update_.end_session(session);
   std::vector<std::string> words{to_string(session)};
   Result<std::vector<Row>> rows = co_await server->run("close_session", std::move(words), deadline);
   if (!rows) co_return rows.error();
@@ -59,6 +74,10 @@ awaitable<Result<void>> MysqlStore::close_session(SessionId session, Deadline de
 }
 
 Scheme* MysqlStore::scheme(std::string_view name) {
+  if (name == Unique::declared.scheme) return &unique_;
+  if (name == Version::declared.scheme) return &version_;
+  if (name == Named::declared.scheme) return &named_;
+  if (name == ForUpdate::declared.scheme) return &for_update_;
   return name.empty() || name == Queue::declared.scheme ? &queue_ : nullptr;
 }
 

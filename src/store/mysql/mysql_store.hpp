@@ -2,9 +2,13 @@
 
 #include "base/runtime.hpp"
 #include "base/url.hpp"
+#include "store/mysql/for_update.hpp"
+#include "store/mysql/named.hpp"
 #include "store/mysql/queue.hpp"
 #include "store/mysql/schema.hpp"
 #include "store/mysql/server.hpp"
+#include "store/mysql/unique.hpp"
+#include "store/mysql/version.hpp"
 #include "store/store.hpp"
 
 #include <memory>
@@ -31,12 +35,18 @@ class MysqlStore final : public Store {
   std::string schema() const override { return schema_script(); }
   awaitable<Result<std::string>> apply_schema(Deadline deadline) override { return server_->apply_schema(deadline); }
   Scheme* scheme(std::string_view name) override;
-  std::vector<const Capabilities*> schemes() const override { return {&Queue::declared}; }
+  std::vector<const Capabilities*> schemes() const override {
+    return {&Queue::declared, &Unique::declared, &Version::declared, &Named::declared, &ForUpdate::declared};
+  }
 
  private:
   base::Runtime& runtime_;
   const std::shared_ptr<Server> server_;
   Queue queue_;
+  Unique unique_;
+  Version version_;
+  Named named_;
+  ForUpdate for_update_;
 };
 
 /// `mysql://[user:password@]host:port/database`, `mariadb://`, `mysql+unix:///path/of/the/socket?db=database`.

@@ -26,8 +26,6 @@ constexpr std::int64_t tolerance = 2;
 
 Error gone() { return {Errc::store_unavailable, "the connection is closed"}; }
 
-bool rolled_back(unsigned number) { return number == ER_LOCK_DEADLOCK || number == ER_LOCK_WAIT_TIMEOUT; }
-
 bool is_denied(const Answer& answer) { return error_of(answer).code == Errc::permission_denied; }
 
 /// The server is another one than before, or is not what it was.
@@ -55,7 +53,9 @@ Server::Server(base::Runtime& runtime, Config config)
 Server::~Server() {
   if (runtime_.inert()) return;
   base::or_out_of_memory([this] {
-    runtime_.send([connections = std::vector{statements_, listener_}] {
+    std::vector<SharedConnection> all{statements_, listener_};
+    for (const std::weak_ptr<Connection>& own : own_) all.push_back(own.lock());
+    runtime_.send([connections = std::move(all)] {
       for (const auto& connection : connections) {
         if (connection) connection->stop();
       }
@@ -68,7 +68,7 @@ void Server::attach(Surroundings surroundings) {
   surroundings_ = std::move(surroundings);
 }
 
-Server::SharedConnection Server::make_connection(Role role) {
+Connection::Plan Server::plan_for_all() {
   Connection::Plan plan;
   plan.address = config_.address();
   plan.database = config_.database;
@@ -81,6 +81,12 @@ Server::SharedConnection Server::make_connection(Role role) {
     if (!self) co_return gone();
     co_return co_await self->credentials();
   };
+  return plan;
+}
+
+Server::SharedConnection Server::make_connection(Role role) {
+  Connection::Plan plan = plan_for_all();
+  const std::weak_ptr<Server> weak = weak_from_this();
   plan.greet = [weak, role]() -> awaitable<Result<void>> {
     const auto self = weak.lock();
     if (!self) co_return gone();
@@ -147,7 +153,8 @@ awaitable<Result<Identity>> Server::look_at_server(SharedConnection connection) 
   const auto self = shared_from_this();
   Statement variables(
       "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
-      "('server_uuid', 'server_uid', 'hostname', 'port', 'read_only', 'log_bin', 'binlog_format')");
+      "('server_uuid', 'server_uid', 'hostname', 'port', 'read_only', 'log_bin', 'binlog_format', 'wsrep_on', "
+      "'group_replication_group_name', 'group_replication_single_primary_mode')");
   Result<Answer> found = co_await connection->ask(std::move(variables));
   if (!found) co_return found.error();
   if (found->refused != 0) co_return error_of(*found);
@@ -168,7 +175,9 @@ awaitable<Result<Identity>> Server::look_at_server(SharedConnection connection) 
   Result<Answer> now = co_await connection->ask(std::move(clock));
   if (!now) co_return now.error();
   if (up->rows.size() != 1 || up->rows[0].size() != 2 || now->rows.size() != 1) co_return unexpected();
-  co_return identity_of(known, signed_number(now->rows[0][0]), signed_number(up->rows[0][1]));
+  Identity identity = identity_of(known, now->rows[0][0], up->rows[0][1]);
+  identity.many_writers = has_many_writers(known);
+  co_return identity;
 }
 
 awaitable<Result<void>> Server::greet() {
@@ -177,6 +186,9 @@ awaitable<Result<void>> Server::greet() {
   if (!ready) co_return ready;
   Result<Identity> identity = co_await look_at_server(statements_);
   if (!identity) co_return identity.error();
+  // The others may stay with the server from before, where no mail comes any more, and locks exclude nobody.
+  const bool moved = !identity_.words.empty() && identity_.words != identity->words;
+  if (moved) leave_others(Error{Errc::store_unavailable, "the address leads to another server by now"});
   identity_ = std::move(*identity);
   co_return co_await learn_epoch();
 }
@@ -231,21 +243,59 @@ awaitable<Result<void>> Server::install() {
   co_return Result<void>();
 }
 
+void Server::leave_others(const Error& why) {
+  if (listener_) listener_->leave(why);
+  for (const std::weak_ptr<Connection>& own : own_) {
+    if (const SharedConnection connection = own.lock()) connection->leave(why);
+  }
+}
+
 awaitable<Result<void>> Server::greet_listener() {
-  const auto self = shared_from_this();
-  const SharedConnection listener = listener_;
-  Result<void> ready = co_await set_up(listener);
-  if (!ready) co_return ready;
-  Result<Identity> identity = co_await look_at_server(listener);
-  if (!identity) co_return identity.error();
-  const bool same = identity->words == identity_.words && std::abs(identity->started - identity_.started) <= tolerance;
   can_be_woken_ = false;
   last_mail_ = "0";
+  return greet_another(listener_);
+}
+
+// A connection beside that for statements.
+awaitable<Result<void>> Server::greet_another(SharedConnection connection) {
+  const auto self = shared_from_this();
+  Result<void> ready = co_await set_up(connection);
+  if (!ready) co_return ready;
+  Result<Identity> identity = co_await look_at_server(connection);
+  if (!identity) co_return identity.error();
+  const bool same = identity->words == identity_.words && std::abs(identity->started - identity_.started) <= tolerance;
   if (same) co_return Result<void>();
   // The address has moved, and it is not known which of them was first: both connect again.
   const Error moved{Errc::store_unavailable, "the address leads to another server by now"};
   statements_->leave(moved);
   co_return moved;
+}
+
+std::shared_ptr<Connection> Server::make_own_connection(Duration longest,
+                                                        std::function<void(const Error&)> gone_for_good) {
+  const auto itself = std::make_shared<std::weak_ptr<Connection>>();
+  const std::weak_ptr<Server> weak = weak_from_this();
+  Connection::Plan plan = plan_for_all();
+  plan.patience += longest;
+  plan.lives_once = true;
+  plan.down = std::move(gone_for_good);
+  plan.greet = [weak, itself]() -> awaitable<Result<void>> {
+    const auto self = weak.lock();
+    const SharedConnection connection = itself->lock();
+    if (!self || !connection) co_return gone();
+    co_return co_await self->greet_another(connection);
+  };
+  const SharedConnection connection = std::make_shared<Connection>(runtime_, std::move(plan));
+  *itself = connection;
+  std::erase_if(own_, [](const std::weak_ptr<Connection>& own) { return own.expired(); });
+  own_.push_back(connection);
+  return connection;
+}
+
+Result<void> Server::check_row_locks() const {
+  if (!identity_.many_writers) return {};
+  return Error{Errc::unsupported,
+               "row locks are each server's own, and this one belongs to a cluster in which several take writes"};
 }
 
 awaitable<Result<std::vector<Row>>> Server::run(std::string procedure, std::vector<std::string> values,

@@ -22,7 +22,8 @@ namespace pawl::store::mysql {
 /// What the URL says.
 struct Config : ServerConfig {
   std::string database = {};
-  bool polls = false;  ///< wake=poll: asks for its mail every 20 ms, and is not woken by KILL QUERY
+  std::size_t most_held = 64;  ///< connections=: for holds and waiters of a scheme that needs one for each
+  bool polls = false;          ///< wake=poll: asks for its mail every 20 ms, and is not woken by KILL QUERY
 
   const net::Address& address() const { return addresses.front(); }
 };
@@ -51,6 +52,11 @@ class Server : public std::enable_shared_from_this<Server> {
   /// CALL pawl_PROCEDURE(values). A transaction that the server has rolled back for another one's sake is repeated.
   awaitable<Result<std::vector<Row>>> run(std::string procedure, std::vector<std::string> values, Deadline deadline,
                                           Turn turn = Turn::in_order);
+  /// A connection for one hold, to the server that the statements go to. A statement on it may take `longest` more than others.
+  /// `gone`: it was up, and is gone; it is not connected again.
+  std::shared_ptr<Connection> make_own_connection(Duration longest, std::function<void(const Error&)> gone);
+  /// Where several servers take writes, each has row locks of its own. Errors: unsupported.
+  Result<void> check_row_locks() const;
   /// As it is now, after a new epoch was started if `raise`.
   awaitable<Result<std::uint64_t>> ask_epoch(bool raise, Deadline deadline);
   /// On a connection of its own.
@@ -65,15 +71,19 @@ class Server : public std::enable_shared_from_this<Server> {
 
   void watch(ClaimId claim, Waker waker) { notices_.watch(claim, std::move(waker)); }
   void unwatch(ClaimId claim) { notices_.unwatch(claim); }
+  void tell(ClaimId claim, const Notice& notice) const { notices_.tell(claim, notice); }
 
  private:
   enum class Role : std::uint8_t { statements, listener, schema };
   using SharedConnection = std::shared_ptr<Connection>;
 
+  Connection::Plan plan_for_all();
   SharedConnection make_connection(Role role);
   awaitable<Result<std::optional<base::Credentials>>> credentials();
   awaitable<Result<void>> greet();
   awaitable<Result<void>> greet_listener();
+  awaitable<Result<void>> greet_another(SharedConnection connection);
+  void leave_others(const Error& why);
   awaitable<Result<void>> set_up(SharedConnection connection);
   awaitable<Result<Identity>> look_at_server(SharedConnection connection);
   awaitable<Result<void>> learn_epoch();
@@ -103,6 +113,7 @@ class Server : public std::enable_shared_from_this<Server> {
   std::string last_mail_ = "0";  // that the listener has read
   SharedConnection statements_;
   SharedConnection listener_;
+  std::vector<std::weak_ptr<Connection>> own_;   // of holds
   SharedConnection schema_;                      // while it is applied
   std::map<SessionId, std::uint64_t> sessions_;  // and the epoch in which their claims were compared last; 0: not yet
   Notices notices_;                              // of this client's claims

@@ -1,7 +1,7 @@
 -- One wish to hold a lock; repeating it changes nothing.
--- Returns one row: what, epoch, counter, contended, slots, wait (us), ahead (-1: not known), host, pid, label (of a holder;
--- host NULL: none), shut (us of lock-delay), permits, taken, delayed. what: granted, waiting, lost (the session), gone (the
--- claim), other (another lock's claim), permits (with the number that was agreed on).
+-- Returns one row: what, epoch, counter, contended, slots, and unless it is granted: wait (us), ahead (-1: not known), host, pid,
+-- label (of a holder; host NULL: none), shut (us of lock-delay), permits, taken, delayed. what: granted, waiting, lost (the
+-- session), gone (the claim), other (another lock's claim), permits (with the number that was agreed on).
 CREATE PROCEDURE pawl_claim(
   IN p_claim VARBINARY(32), IN p_session VARBINARY(32), IN p_lock VARBINARY(255), IN p_name BLOB, IN p_shared TINYINT,
   IN p_wanted INT UNSIGNED, IN p_of INT UNSIGNED, IN p_lease BIGINT, IN p_delay BIGINT, IN p_may_queue TINYINT,
@@ -20,24 +20,39 @@ BEGIN
   DECLARE v_pid BIGINT;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   CALL pawl_enter();
-  SELECT s.id IS NOT NULL, t.claim IS NOT NULL, c.session, c.lock_id, c.state, l.permits
-    INTO v_lives, v_buried, v_session, v_lock, v_state, v_agreed
-    FROM (SELECT 1) one LEFT JOIN pawl_session s ON s.id = p_session
-      LEFT JOIN pawl_tombstone t ON t.session = p_session AND t.claim = p_claim
-      LEFT JOIN pawl_claim c ON c.id = p_claim LEFT JOIN pawl_lock l ON l.id = p_lock;
-  IF NOT v_lives THEN
+  IF LOCATE('/mutex:', p_lock) > 0 THEN
+    -- The short way: a mutex that is not in use. No other table is opened than those.
+    SELECT t.claim IS NULL INTO v_lives
+      FROM pawl_session s LEFT JOIN pawl_tombstone t ON t.session = p_session AND t.claim = p_claim WHERE s.id = p_session;
+    IF v_lives THEN
+      INSERT IGNORE INTO pawl_lock VALUES (p_lock, p_name, 0, 0, '');
+      IF ROW_COUNT() = 1 THEN
+        SET v_epoch = @pawl_epoch, v_counter = @pawl_counter + 2;
+        INSERT IGNORE INTO pawl_claim VALUES (p_claim, p_session, p_lock, 1, 0, 0, p_delay, @pawl_now, NULL, v_counter - 1,
+                                              v_epoch, v_counter, 0, '', p_label, p_value);
+        IF ROW_COUNT() = 1 THEN
+          SET v_what = 'granted', @pawl_counter = v_counter;
+        ELSE
+          DELETE FROM pawl_lock WHERE id = p_lock;
+        END IF;
+      END IF;
+    END IF;
+  END IF;
+  IF v_what = '' THEN
+    SELECT s.id IS NOT NULL, t.claim IS NOT NULL, c.session, c.lock_id, c.state, l.permits
+      INTO v_lives, v_buried, v_session, v_lock, v_state, v_agreed
+      FROM (SELECT 1) one LEFT JOIN pawl_session s ON s.id = p_session
+        LEFT JOIN pawl_tombstone t ON t.session = p_session AND t.claim = p_claim
+        LEFT JOIN pawl_claim c ON c.id = p_claim LEFT JOIN pawl_lock l ON l.id = p_lock;
+  END IF;
+  IF v_what <> '' THEN
+    SET v_slots = '';
+  ELSEIF NOT v_lives THEN
     SET v_what = 'lost';
   ELSEIF v_buried THEN
     SET v_what = 'gone';
   ELSEIF v_session <> p_session OR v_lock <> p_lock THEN
     SET v_what = 'other';
-  ELSEIF v_session IS NULL AND v_agreed IS NULL AND LOCATE('/mutex:', p_lock) > 0 THEN
-    -- The short way: a mutex that is not in use.
-    SET @pawl_counter = @pawl_counter + 2;
-    SET v_what = 'granted', v_epoch = @pawl_epoch, v_counter = @pawl_counter;
-    INSERT INTO pawl_lock VALUES (p_lock, p_name, 0, 0, '');
-    INSERT INTO pawl_claim VALUES (p_claim, p_session, p_lock, 1, 0, 0, p_delay, @pawl_now, NULL, v_counter - 1,
-                                   v_epoch, v_counter, 0, '', p_label, p_value);
   ELSEIF v_session IS NULL THEN
     IF v_agreed IS NOT NULL AND EXISTS (SELECT 1 FROM pawl_unsettled WHERE lock_id = p_lock) THEN
       CALL pawl_settle(p_lock);
@@ -115,6 +130,10 @@ BEGIN
     END IF;
   END IF;
   CALL pawl_exit();
-  SELECT v_what, v_epoch, v_counter, v_contended, v_slots, v_wait, v_ahead, v_host, v_pid, v_label, v_shut,
-         COALESCE(v_agreed, p_of), v_used, v_delayed;
+  IF v_what = 'granted' THEN
+    SELECT v_what, v_epoch, v_counter, v_contended, v_slots;
+  ELSE
+    SELECT v_what, v_epoch, v_counter, v_contended, v_slots, v_wait, v_ahead, v_host, v_pid, v_label, v_shut,
+           COALESCE(v_agreed, p_of), v_used, v_delayed;
+  END IF;
 END

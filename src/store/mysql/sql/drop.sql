@@ -1,4 +1,4 @@
--- Takes a claim's record away, and frees its permits. pawl_settle_some() must follow.
+-- Takes a claim's record away, and frees what it has taken. pawl_settle_some() must follow.
 CREATE PROCEDURE pawl_drop(IN p_claim VARBINARY(32))
 BEGIN
   DECLARE v_lock VARBINARY(255);
@@ -14,6 +14,8 @@ BEGIN
     END WHILE;
     UPDATE pawl_lock SET taken = v_taken, used = used - v_freed WHERE id = v_lock;
   END IF;
+  DELETE FROM pawl_unique WHERE lock_name = v_lock AND claim = p_claim;
+  UPDATE pawl_version SET version = version + 1, claim = '' WHERE lock_name = v_lock AND claim = p_claim;
   INSERT IGNORE INTO pawl_unsettled VALUES (v_lock);
   DELETE FROM pawl_claim WHERE id = p_claim;
 END

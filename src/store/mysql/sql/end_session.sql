@@ -7,11 +7,13 @@ BEGIN
     SET r.till = p_at WHERE c.session = p_session AND c.state = 1;
   UPDATE pawl_claim SET state = 2, until = p_at + delay, session = ''
     WHERE session = p_session AND state = 1 AND delay > 0 AND p_at + delay > @pawl_now;
-  -- Those with permits one by one.
-  permits: LOOP
-    SET v_claim = (SELECT id FROM pawl_claim WHERE session = p_session AND slots <> '' LIMIT 1);
+  -- Those with permits, and those of the other schemes, one by one.
+  takers: LOOP
+    SET v_claim = (SELECT id FROM pawl_claim
+                     WHERE session = p_session AND (slots <> '' OR (state = 1 AND SUBSTRING_INDEX(lock_id, '/', 1) LIKE '%~%'))
+                     LIMIT 1);
     IF v_claim IS NULL THEN
-      LEAVE permits;
+      LEAVE takers;
     END IF;
     CALL pawl_drop(v_claim);
   END LOOP;

@@ -10,8 +10,8 @@ BEGIN
   IF v_state = 1 AND LOCATE('/election:', v_lock) > 0 THEN
     UPDATE pawl_reign SET till = COALESCE(p_failed, @pawl_now) WHERE lock_id = v_lock AND till = 0;
   END IF;
-  IF v_state = 0 THEN
-    -- The next one behind it has looked at its end: now it must see whom it waits for.
+  IF v_state = 0 AND (SUBSTRING_INDEX(v_lock, '/', 1) NOT LIKE '%~%' OR SUBSTRING_INDEX(v_lock, '/', 1) LIKE '%~unique') THEN
+    -- The next one behind it has looked at its end: now it must see whom it waits for. Or this one was told to try, and has not.
     SELECT id, session INTO v_next, v_session FROM pawl_claim
       WHERE lock_id = v_lock AND state = 0 AND ticket > v_ticket ORDER BY ticket LIMIT 1;
     IF v_next IS NOT NULL THEN

@@ -100,6 +100,25 @@ CREATE TABLE IF NOT EXISTS pawl_unsettled (
   lock_id VARBINARY(255) NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB;
 
+-- `unique`: who has a lock. The unique index lets one in.
+CREATE TABLE IF NOT EXISTS pawl_unique (
+  lock_name VARBINARY(255) NOT NULL,
+  claim VARBINARY(32) NOT NULL,
+  UNIQUE KEY by_name (lock_name)
+) ENGINE = InnoDB;
+
+-- `version`: each change of a lock raises its version. claim: who has it; empty: it is free.
+CREATE TABLE IF NOT EXISTS pawl_version (
+  lock_name VARBINARY(255) NOT NULL PRIMARY KEY,
+  version BIGINT UNSIGNED NOT NULL,
+  claim VARBINARY(32) NOT NULL
+) ENGINE = InnoDB;
+
+-- `for-update`: a row for each lock that was ever used.
+CREATE TABLE IF NOT EXISTS pawl_for_update (
+  lock_name VARBINARY(255) NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;
+
 -- Of <pawl/mysql.hpp>: a row for each name that lock_row() locks. They stay: a row that comes and goes invites deadlocks.
 CREATE TABLE IF NOT EXISTS pawl_row (
   id VARBINARY(255) NOT NULL PRIMARY KEY,

@@ -6,16 +6,22 @@ BEGIN
   DECLARE v_done TINYINT DEFAULT 0;
   DECLARE v_state TINYINT;
   DECLARE v_simple TINYINT;
+  DECLARE v_mail TINYINT DEFAULT 1;  -- unless it is known that there is none
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   CALL pawl_enter();
   IF p_unsettled AND EXISTS (SELECT 1 FROM pawl_session WHERE id = p_session) THEN
     INSERT IGNORE INTO pawl_tombstone VALUES (p_session, p_claim);
   END IF;
-  DELETE FROM pawl_mail WHERE session = p_session AND claim = p_claim;
-  SELECT state, LOCATE('/mutex:', p_lock) > 0 AND NOT p_failed INTO v_state, v_simple
-    FROM pawl_claim WHERE id = p_claim AND session = p_session AND lock_id = p_lock;
+  SELECT c.state, LOCATE('/mutex:', p_lock) > 0 AND NOT p_failed AND SUBSTRING_INDEX(p_lock, '/', 1) NOT LIKE '%~%'
+           AND NOT EXISTS (SELECT 1 FROM pawl_claim o WHERE o.lock_id = p_lock AND o.id <> p_claim),
+         EXISTS (SELECT 1 FROM pawl_mail m WHERE m.session = p_session AND m.claim = p_claim)
+    INTO v_state, v_simple, v_mail
+    FROM pawl_claim c WHERE c.id = p_claim AND c.session = p_session AND c.lock_id = p_lock;
+  IF v_mail THEN
+    DELETE FROM pawl_mail WHERE session = p_session AND claim = p_claim;
+  END IF;
   SET v_done = v_state IS NOT NULL;
-  IF v_state = 1 AND v_simple AND NOT EXISTS (SELECT 1 FROM pawl_claim WHERE lock_id = p_lock AND id <> p_claim) THEN
+  IF v_state = 1 AND v_simple THEN
     -- The short way: a mutex that stays with nobody.
     DELETE FROM pawl_claim WHERE id = p_claim;
     DELETE FROM pawl_lock WHERE id = p_lock;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "store/mysql/on_connection.hpp"
+
+namespace pawl::store::mysql {
+
+/// SELECT ... FOR UPDATE in a transaction on a connection for each hold; COMMIT frees it.
+/// Limit: row locks are each server's own, so a cluster in which several take writes is refused; an operator's KILL frees the
+///        lock at once.
+class ForUpdate final : public OnConnection {
+ public:
+  static const Capabilities declared;
+  using OnConnection::OnConnection;
+  const Capabilities& capabilities() const override { return declared; }
+
+ private:
+  awaitable<Result<ClaimState>> take(SharedSeat seat, Claim claim, Deadline deadline) override;
+  Statement wait_for(const Claim& claim) const override;
+  std::string settings() const override;
+  awaitable<Result<bool>> lock_row(SharedSeat seat, std::string lock, Deadline deadline);
+  awaitable<Result<Withdrawn>> let_go(SharedSeat seat, Claim claim, Withdrawal how, Deadline deadline) override;
+};
+
+}  // namespace pawl::store::mysql
