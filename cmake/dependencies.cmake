@@ -61,6 +61,8 @@ pawl_store(file CALLED "file store, the default one" NEEDS "LMDB" DEBIAN "liblmd
            IF LMDB_FOUND MODULE LMDB LINK lmdb)
 pawl_store(redis CALLED "Redis store" NEEDS "hiredis and OpenSSL" DEBIAN "libhiredis-dev libssl-dev"
            IF hiredis_FOUND OPENSSL_FOUND MODULE hiredis LINK hiredis)
+pawl_store(redlock CALLED "Redlock store, on several Redis masters" NEEDS "the Redis store" DEBIAN "libhiredis-dev libssl-dev"
+           IF PAWL_STORE_REDIS)
 pawl_store(zookeeper CALLED "ZooKeeper store" NEEDS "libzookeeper_st and OpenSSL" DEBIAN "libzookeeper-st-dev libssl-dev"
            IF ZooKeeper_FOUND OPENSSL_FOUND MODULE ZooKeeper LINK zookeeper_st)
 pawl_store(mysql CALLED "MySQL store" NEEDS "MariaDB Connector/C and OpenSSL" DEBIAN "libmariadb-dev libssl-dev"

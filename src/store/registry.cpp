@@ -14,6 +14,9 @@
 #ifdef PAWL_STORE_REDIS
 #include "store/redis/redis_store.hpp"
 #endif
+#ifdef PAWL_STORE_REDLOCK
+#include "store/redlock/redlock_store.hpp"
+#endif
 #ifdef PAWL_STORE_ZOOKEEPER
 #include "store/zookeeper/zookeeper_store.hpp"
 #endif
@@ -43,6 +46,9 @@ const std::vector<Entry>& table() {
       {{"redis", "rediss", "redis+unix", "redis+sentinel"},
        redis::open,
        {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
+#endif
+#ifdef PAWL_STORE_REDLOCK
+      {{"redlock", "redlock+tls", "redlock+unix"}, redlock::open, {&redlock::Majority::declared}},
 #endif
 #ifdef PAWL_STORE_MYSQL
       {{"mysql", "mariadb", "mysql+unix"},

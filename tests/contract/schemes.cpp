@@ -91,6 +91,21 @@ std::unique_ptr<World> redis_simple() { return redis("simple"); }
 std::unique_ptr<World> redis_redisson() { return redis("redisson"); }
 #endif
 
+#ifdef PAWL_STORE_REDLOCK
+std::unique_ptr<World> redlock_majority() {
+  static std::atomic<int> worlds = 0;
+  const std::string prefix = "{contract-" + std::to_string(++worlds) + "}:";
+  test::RedisServers& servers = test::RedisServers::shared();
+  RealPlace place{servers.url("?delay=20ms&prefix=" + prefix), "majority", 1s, 1s};
+  place.census = test::redlock_census(servers.ports(), prefix);
+  place.restart = [&servers] {
+    for (std::size_t i = 0; i < servers.size(); ++i) servers[i].kill();
+    for (std::size_t i = 0; i < servers.size(); ++i) servers[i].start();
+  };
+  return std::make_unique<RealWorld>(std::move(place));
+}
+#endif
+
 #ifdef PAWL_STORE_ZOOKEEPER
 RealPlace zookeeper(const std::string& servers, const std::string& scheme) {
   static std::atomic<int> worlds = 0;
@@ -170,6 +185,9 @@ const std::vector<Line>& all_schemes() {
       {"redis_queue", redis_queue, true},
       {"redis_simple", redis_simple, true},
       {"redis_redisson", redis_redisson, true},
+#endif
+#ifdef PAWL_STORE_REDLOCK
+      {"redlock_majority", redlock_majority, true},
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
       {"zookeeper_sequential", zookeeper_sequential, true},

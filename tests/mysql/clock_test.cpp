@@ -3,6 +3,7 @@
 #include "tests/support/mysql_frames.hpp"
 #include "tests/support/mysql_server.hpp"
 #include "tests/support/proxy.hpp"
+#include "tests/support/server_clock.hpp"
 #include "tests/support/threads.hpp"
 
 #include <pawl/pawl.hpp>
@@ -11,7 +12,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -24,16 +24,6 @@ using test::MysqlServer;
 
 class MysqlClock : public testing::Test {
  protected:
-  MysqlClock() { set_clock(0h); }
-
-  /// From the real time.
-  void set_clock(std::chrono::seconds ahead) {
-    const std::int64_t seconds = ahead.count();
-    std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);
-    if (!file.is_open()) file.open(file_, std::ios::out | std::ios::binary);
-    file.seekp(0);
-    file.write(reinterpret_cast<const char*>(&seconds), sizeof seconds);
-  }
   /// What the server says.
   bool is_ahead_by(std::chrono::seconds ahead) {
     const std::int64_t theirs = std::stoll(server().root().field("SELECT UNIX_TIMESTAMP()"));
@@ -42,29 +32,27 @@ class MysqlClock : public testing::Test {
   }
   MysqlServer& server() {
     if (!server_) {
-      server_ = std::make_unique<MysqlServer>(
-          std::vector<std::string>{},
-          std::vector<std::string>{"LD_PRELOAD=" PAWL_CLOCK_PRELOAD, "PAWL_TEST_CLOCK=" + file_});
+      server_ = std::make_unique<MysqlServer>(std::vector<std::string>{}, clock_.environment());
     }
     return *server_;
   }
   std::string url(const std::string& query) { return server().url("?timeout=30s" + query); }
 
+  test::ServerClock clock_;
+
  private:
-  test::TemporaryFolder folder_;
-  const std::string file_ = folder_ / "clock";
   std::unique_ptr<MysqlServer> server_;
 };
 
 // The client is cut off from the server, so that nobody ends its session.
 TEST_F(MysqlClock, SetBackProlongsTheLeaseOfNoDeadClient) {
-  set_clock(2h);
+  clock_.set_ahead(2h);
   test::Proxy proxy(server().port(), test::mysql_framing());
   ASSERT_TRUE(is_ahead_by(2h));
   Client dead(MysqlServer::url_at(proxy.port(), "?lease=5s&timeout=30s"));
   const Hold hold = dead.mutex("job").acquire().value();
   proxy.hold();
-  set_clock(0h);
+  clock_.set_ahead(0h);
   ASSERT_TRUE(is_ahead_by(0h));
   Client next(url("&lease=5s"));
   EXPECT_TRUE(next.mutex("job").acquire({.wait = 60s})) << "two hours and a lease were cut to a lease";
@@ -72,11 +60,11 @@ TEST_F(MysqlClock, SetBackProlongsTheLeaseOfNoDeadClient) {
 }
 
 TEST_F(MysqlClock, SetBackCostsNoHold) {
-  set_clock(2h);
+  clock_.set_ahead(2h);
   Client alice(url("&lease=600s")), bob(url("&lease=600s"));
   const Hold hold = alice.mutex("job").acquire().value();
   const std::uint64_t epoch = alice.epoch().value();
-  set_clock(0h);
+  clock_.set_ahead(0h);
   ASSERT_TRUE(is_ahead_by(0h));
   EXPECT_TRUE(bob.mutex("other").acquire({.wait = 60s}));
   EXPECT_EQ(bob.mutex("job").try_acquire().code(), Errc::busy);
@@ -88,7 +76,7 @@ TEST_F(MysqlClock, SetForwardEndsSessionsAndTheHolderIsToldWithTheNextRenewal) {
   Client alice(url("&lease=6s")), bob(url("&lease=6s"));
   const Hold hold = alice.mutex("job").acquire().value();
   const Token first = hold.token();
-  set_clock(2h);
+  clock_.set_ahead(2h);
   ASSERT_TRUE(is_ahead_by(2h));
   const Hold next = bob.mutex("job").acquire({.wait = 60s}).value();
   EXPECT_GT(next.token(), first) << "a fence tells them apart";

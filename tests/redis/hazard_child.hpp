@@ -133,16 +133,7 @@ class Child {
     pid_ = -1;
   }
 
- private:
-  [[noreturn]] static void become(int in, int out, const char* ahead) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::dup2(in, STDIN_FILENO);
-    ::dup2(out, STDOUT_FILENO);
-    ::setenv("PAWL_HAZARD_CLOCK_AHEAD", ahead, 1);
-    ::execl("/proc/self/exe", "hazard-child", "--child", nullptr);
-    ::_exit(99);
-  }
-
+  /// To what was sent; the end of it when the child is dead.
   std::string answer() {
     std::string line;
     pollfd ready{from_, POLLIN, 0};
@@ -153,6 +144,20 @@ class Child {
       line += c;
     }
     return "(no answer)";
+  }
+  bool answers_within(std::chrono::milliseconds time) const {
+    pollfd ready{from_, POLLIN, 0};
+    return ::poll(&ready, 1, static_cast<int>(time.count())) == 1;
+  }
+
+ private:
+  [[noreturn]] static void become(int in, int out, const char* ahead) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(in, STDIN_FILENO);
+    ::dup2(out, STDOUT_FILENO);
+    ::setenv("PAWL_HAZARD_CLOCK_AHEAD", ahead, 1);
+    ::execl("/proc/self/exe", "hazard-child", "--child", nullptr);
+    ::_exit(99);
   }
 
   pid_t pid_ = -1;

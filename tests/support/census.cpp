@@ -24,6 +24,8 @@
 #include "tests/support/naive_redis.hpp"
 
 #include <memory>
+#include <utility>
+#include <vector>
 #endif
 
 #ifdef PAWL_STORE_ETCD
@@ -93,6 +95,24 @@ end
 return table.concat(found, '\n')
 )";
 
+constexpr const char* left_on_node = R"(
+local found = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local rest = string.sub(key, 1, #ARGV[1]) == ARGV[1] and string.sub(key, #ARGV[1] + 1)
+  local left = redis.call('PTTL', key)
+  local ends_soon = left >= 0 and left <= 61000
+  local is_text = redis.call('TYPE', key).ok == 'string'
+  local declared = rest == 'meta' or rest == 'counters' or left == -2
+  if rest and ends_soon and string.sub(rest, 1, 2) == 'x:' then declared = true end
+  if rest and left >= 0 and string.sub(rest, 1, 7) == 'absent:' then declared = true end
+  if rest and is_text and ends_soon then
+    declared = declared or string.sub(redis.call('GET', key), 1, 13) == 'lock-delay of'
+  end
+  if rest and not declared then found[#found + 1] = key end
+end
+return table.concat(found, '\n')
+)";
+
 std::set<std::string> lines_of(const std::string& text) {
   std::set<std::string> lines;
   std::istringstream in(text);
@@ -101,6 +121,17 @@ std::set<std::string> lines_of(const std::string& text) {
 }
 
 }  // namespace
+
+Census redlock_census(std::vector<std::uint16_t> ports, std::string prefix) {
+  return [ports = std::move(ports), prefix = std::move(prefix)] {
+    std::set<std::string> found;
+    for (const std::uint16_t port : ports) {
+      naive::Redis redis(port);
+      found.merge(lines_of(redis.call({"EVAL", left_on_node, "0", prefix}).value_or("")));
+    }
+    return found;
+  };
+}
 
 Census redis_census(std::uint16_t port) {
   return [port] {

@@ -18,6 +18,8 @@ class EtcdServer;
 using Census = std::function<std::set<std::string>()>;
 
 Census redis_census(std::uint16_t port);
+/// Of Redlock's nodes, under a prefix. Tombstones end within the minute, and what a node knows of absent ones by itself.
+Census redlock_census(std::vector<std::uint16_t> ports, std::string prefix);
 /// The rows in the tables of the database `pawl`.
 Census mysql_census(std::uint16_t port);
 /// The records in the database of a folder, while this process has the folder open.

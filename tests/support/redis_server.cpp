@@ -7,12 +7,17 @@
 
 namespace pawl::test {
 
-RedisServer::RedisServer(std::vector<std::string> options) : options_(std::move(options)) { start(); }
+RedisServer::RedisServer(std::vector<std::string> options, std::vector<std::string> wrapper)
+    : options_(std::move(options)), wrapper_(std::move(wrapper)) {
+  start();
+}
 
 void RedisServer::start() {
-  std::vector<std::string> command{
+  std::vector<std::string> command = wrapper_;
+  const std::vector<std::string> server{
       "redis-server", "--port", std::to_string(port()), "--bind", "127.0.0.1", "--dir", folder_.path(),
       "--save",       "",       "--daemonize",          "no"};
+  command.insert(command.end(), server.begin(), server.end());
   command.insert(command.end(), options_.begin(), options_.end());
   process_.start(command, folder_.path(), [this] { return answers(port(), "PING\r\n"); });
 }
@@ -37,6 +42,34 @@ std::string RedisServer::cli(const std::vector<std::string>& words) const {
 RedisServer& RedisServer::shared() {
   static RedisServer server;
   return server;
+}
+
+RedisServers::RedisServers(std::size_t count, const std::vector<std::string>& options) {
+  for (std::size_t i = 0; i < count; ++i) servers_.push_back(std::make_unique<RedisServer>(options));
+}
+
+void RedisServers::add(const std::vector<std::string>& options, const std::vector<std::string>& wrapper) {
+  servers_.push_back(std::make_unique<RedisServer>(options, wrapper));
+}
+
+std::vector<std::uint16_t> RedisServers::ports() const {
+  std::vector<std::uint16_t> ports;
+  for (const auto& server : servers_) ports.push_back(server->port());
+  return ports;
+}
+
+std::string RedisServers::url(const std::string& query) const {
+  std::string url = "redlock://";
+  for (const auto& server : servers_) {
+    if (server != servers_.front()) url += ",";
+    url += "127.0.0.1:" + std::to_string(server->port());
+  }
+  return url + query;
+}
+
+RedisServers& RedisServers::shared() {
+  static RedisServers servers(5);
+  return servers;
 }
 
 }  // namespace pawl::test

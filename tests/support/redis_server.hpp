@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,7 +16,8 @@ namespace pawl::test {
 class RedisServer {
  public:
   /// `options` as on its command line: {"--save", "", "--appendonly", "yes"}.
-  explicit RedisServer(std::vector<std::string> options = {});
+  /// `wrapper` in front of the command: {"env", "LD_PRELOAD=..."}.
+  explicit RedisServer(std::vector<std::string> options = {}, std::vector<std::string> wrapper = {});
 
   std::uint16_t port() const { return port_.number(); }
   std::string url(const std::string& query = {}) const;
@@ -40,7 +42,27 @@ class RedisServer {
   TemporaryFolder folder_;
   const Port port_;
   const std::vector<std::string> options_;
+  const std::vector<std::string> wrapper_;
   ServerProcess process_;
+};
+
+/// Several of them, independent of each other: for Redlock.
+class RedisServers {
+ public:
+  explicit RedisServers(std::size_t count, const std::vector<std::string>& options = {});
+
+  void add(const std::vector<std::string>& options, const std::vector<std::string>& wrapper);
+  std::size_t size() const { return servers_.size(); }
+  RedisServer& operator[](std::size_t index) { return *servers_[index]; }
+  std::vector<std::uint16_t> ports() const;
+  /// redlock://127.0.0.1:1,127.0.0.1:2,...
+  std::string url(const std::string& query = {}) const;
+
+  /// Five for the whole test program: a test takes a prefix of its own.
+  static RedisServers& shared();
+
+ private:
+  std::vector<std::unique_ptr<RedisServer>> servers_;
 };
 
 }  // namespace pawl::test

@@ -38,6 +38,7 @@ std::unique_ptr<Stage> file_stage();
 std::unique_ptr<Stage> mysql_stage();
 std::unique_ptr<Stage> redis_stage();
 std::unique_ptr<Stage> forgetful_redis_stage();
+std::unique_ptr<Stage> redlock_stage();
 std::unique_ptr<Stage> zookeeper_stage();
 std::unique_ptr<Stage> zookeeper_ensemble_stage();
 std::unique_ptr<Stage> etcd_stage();

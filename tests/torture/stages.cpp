@@ -14,6 +14,9 @@ const std::vector<StageEntry>& stages() {
       {"redis-without-persistence/simple", "simple", forgetful_redis_stage},
       {"redis/redisson", "redisson", redis_stage},
 #endif
+#ifdef PAWL_WITH_REDLOCK
+      {"redlock/majority", "majority", redlock_stage},
+#endif
 #ifdef PAWL_WITH_MYSQL
       {"mysql/queue", "queue", mysql_stage},
       {"mysql/unique", "unique", mysql_stage},

@@ -25,14 +25,18 @@ Assessment assess(const std::vector<NodeRecord>& nodes) {
   }
   const std::size_t majority = majority_of(nodes.size());
   using State = Assessment::State;
+  const std::size_t knowing = seen.members.size() + seen.lagging.size();
   if (reached < majority) {
     seen.state = State::unreachable;
   } else if (seen.members.size() >= majority) {
     seen.state = State::ready;
-  } else if (seen.members.size() + seen.lagging.size() >= majority) {
+  } else if (knowing >= majority) {
     seen.state = State::adopt;
+  } else if (!used) {
+    seen.state = reached == nodes.size() ? State::found : State::incomplete;
   } else {
-    seen.state = used ? State::forgotten : State::found;
+    const std::size_t not_reached = nodes.size() - reached;
+    seen.state = knowing + not_reached >= majority ? State::unreachable : State::forgotten;
   }
   return seen;
 }

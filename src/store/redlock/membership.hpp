@@ -23,8 +23,9 @@
 /// |            |                                             | members, has known its nonce for the longest lease|
 /// |            |                                             | and hands over its counters                       |
 ///
-/// A cluster that was never used is founded by giving a majority of its nodes an epoch that is larger than each of them
-/// has seen, taken from the clock after their nonces were read. `pawl epoch new` does the same to one that was used.
+/// A cluster that was never used is founded by giving its nodes an epoch that is larger than each of them has seen, taken
+/// from the clock after their nonces were read. All of them must answer: one that does not may be a member, and the others
+/// those that have forgotten it. `pawl epoch new` does the same with a majority, to a cluster that was used as well.
 namespace pawl::store::redlock {
 
 /// What a node says of itself.
@@ -42,7 +43,8 @@ struct Assessment {
     ready,        ///< the members are a majority
     adopt,        ///< they will be, when the lagging ones accept the epoch
     found,        ///< never used: give it an epoch
-    unreachable,  ///< too few nodes answer
+    incomplete,   ///< those that answer were never used, or have lost all data: the others may know better
+    unreachable,  ///< too few nodes answer: those that do not may be the members
     forgotten,    ///< too many nodes have lost their data
   } state = State::unreachable;
   std::uint64_t epoch = 0;                ///< the highest

@@ -20,9 +20,14 @@ NodeRecord restarted(std::uint64_t epoch) {
 NodeRecord blank() { return {.reached = true, .nonce = "n"}; }
 NodeRecord dead() { return {}; }
 
-TEST(Membership, NewNodesAreFounded) {
-  EXPECT_EQ(assess({blank(), blank(), blank(), dead(), dead()}).state, State::found);
+TEST(Membership, NewNodesAreFoundedWhenAllOfThemAnswer) {
+  EXPECT_EQ(assess({blank(), blank(), blank(), blank(), blank()}).state, State::found);
   EXPECT_EQ(assess({blank(), blank(), dead(), dead(), dead()}).state, State::unreachable);
+}
+
+TEST(Membership, NodesThatHaveForgottenAllAreNotFoundedBehindTheBackOfOneThatMayKnow) {
+  EXPECT_EQ(assess({blank(), blank(), blank(), blank(), dead()}).state, State::incomplete);
+  EXPECT_EQ(assess({member(7, false), member(7, false), blank(), blank(), dead()}).state, State::incomplete);
 }
 
 TEST(Membership, AMajorityOfMembersIsReadyAndTheOthersAreOutsiders) {
@@ -45,6 +50,12 @@ TEST(Membership, FirstClientsThatSplitTheNodesAgreeOnTheHighestEpoch) {
 TEST(Membership, AUsedClusterThatHasLostAMajorityIsNotFoundedAgainByItself) {
   EXPECT_EQ(assess({member(7), member(7), blank(), blank(), blank()}).state, State::forgotten);
   EXPECT_EQ(assess({restarted(7), restarted(7), restarted(7), restarted(7), restarted(7)}).state, State::forgotten);
+  EXPECT_EQ(assess({member(7), blank(), blank(), blank(), dead()}).state, State::forgotten);
+}
+
+TEST(Membership, NodesThatDoNotAnswerMayBeTheMembers) {
+  EXPECT_EQ(assess({member(7), member(7), blank(), blank(), dead()}).state, State::unreachable);
+  EXPECT_EQ(assess({member(7), blank(), blank(), dead(), dead()}).state, State::unreachable);
 }
 
 TEST(Membership, AnEpochThatWasBegunOnAFewNodesIsAdoptedByTheRest) {

@@ -58,7 +58,9 @@ std::size_t Vote::ours() const { return count(State::ours); }
 
 std::optional<std::uint64_t> Vote::won() const {
   const std::size_t majority = majority_of(nodes_.size());
-  for (const auto& [token, voters] : votes_) {
+  // What was raised past a number says so already: it would be a token that no node remembers.
+  for (auto vote = votes_.lower_bound(raised_to_); vote != votes_.end(); ++vote) {
+    const auto& [token, voters] = *vote;
     // Votes of nodes where it was lost since count for nothing: the lock must be ours on a majority as well.
     const auto still = std::count_if(voters.begin(), voters.end(),
                                      [this](std::size_t node) { return nodes_[node].state == State::ours; });
@@ -82,6 +84,7 @@ Vote::Step Vote::next(base::Time now) const {
 std::uint64_t Vote::token() const { return won().value_or(0); }
 
 std::vector<std::size_t> Vote::to_raise() {
+  raised_to_ = highest_;
   std::vector<std::size_t> behind;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];

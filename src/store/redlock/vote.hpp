@@ -36,6 +36,8 @@ class Poll {
   std::size_t pending() const { return nodes_ - yes_ - no_ - failed_; }
   /// That have said yes or no.
   std::size_t answered() const { return yes_ + no_; }
+  /// That have not, or not yet.
+  std::size_t silent() const { return nodes_ - answered(); }
 
  private:
   std::size_t nodes_;
@@ -110,6 +112,7 @@ class Vote {
   std::vector<Node> nodes_;
   std::map<std::uint64_t, std::set<std::size_t>> votes_;  // by token
   std::map<std::string, std::size_t> holders_;            // others, and on how many nodes
+  std::uint64_t raised_to_ = 0;                           // the highest that nodes were asked to rise to
   std::uint64_t highest_ = 0;                             // what those who are behind are to be raised to
 };
 

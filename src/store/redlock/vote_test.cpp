@@ -128,6 +128,24 @@ TEST(Vote, SeveralOthersWithoutAMajoritySplitIt) {
   EXPECT_EQ(vote.why(soon), Why::split);
 }
 
+// Otherwise the nodes would remember another token than the holder's.
+TEST(Vote, NoTokenIsGrantedPastWhichNodesAreRaisedAlready) {
+  Vote vote = vote_of(5);
+  vote.taken(0, 2);
+  vote.taken(3, 3);
+  vote.taken(1, 2);
+  ASSERT_EQ(vote.next(soon), Step::raise);
+  EXPECT_EQ(vote.to_raise().size(), 2U);
+  vote.taken(2, 2);
+  EXPECT_EQ(vote.next(soon), Step::raise) << "three nodes have voted for 2, and two of them are on their way to 3";
+  EXPECT_EQ(vote.to_raise().size(), 1U);
+  vote.risen(0, 3);
+  EXPECT_EQ(vote.next(soon), Step::wait);
+  vote.risen(2, 3);
+  EXPECT_EQ(vote.next(soon), Step::granted);
+  EXPECT_EQ(vote.token(), 3U);
+}
+
 TEST(Vote, NodesThatAgreeNeedNoWriteBack) {
   Vote vote = vote_of(5);
   vote.taken(3, 8);

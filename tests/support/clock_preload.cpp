@@ -1,5 +1,5 @@
-// Preloaded into mariadbd: its wall clock is ahead by as many seconds as the file PAWL_TEST_CLOCK says (a native int64), from
-// the moment at which that changes. Clocks that are never set stay as they are.
+// Preloaded into a server: its wall clock is ahead by as many microseconds as the file PAWL_CLOCK_AHEAD says (server_clock.hpp),
+// from the moment at which that changes. Without memory of its own: a server's allocator may look at the clock before it is ready.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,16 +15,21 @@
 
 namespace {
 
-std::int64_t ahead() {
-  static const std::int64_t nothing = 0;
-  static const volatile std::int64_t* const seconds = []() -> const volatile std::int64_t* {
-    const char* const path = std::getenv("PAWL_TEST_CLOCK");
-    const int file = path != nullptr ? ::open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void* const memory = file >= 0 ? ::mmap(nullptr, sizeof nothing, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-    return memory != MAP_FAILED ? static_cast<const std::int64_t*>(memory) : &nothing;
-  }
-  ();
-  return *seconds;
+std::int64_t microseconds_ahead() {
+  static const volatile std::int64_t* const ahead = [] {
+    const char* const path = std::getenv("PAWL_CLOCK_AHEAD");
+    const int file =
+        path != nullptr ? static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC)) : -1;
+    void* const memory = file >= 0 ? ::mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+    return memory != MAP_FAILED ? static_cast<const std::int64_t*>(memory) : nullptr;
+  }();
+  return ahead != nullptr ? *ahead : 0;
+}
+
+void move(timespec& time, std::int64_t microseconds) {
+  const std::int64_t moved = time.tv_sec * 1'000'000 + time.tv_nsec / 1000 + microseconds;
+  time.tv_sec = moved / 1'000'000;
+  time.tv_nsec = moved % 1'000'000 * 1000 + time.tv_nsec % 1000;
 }
 
 using TimedWait = int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*);
@@ -42,7 +47,7 @@ extern "C" {
 
 int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const auto failed = static_cast<int>(::syscall(SYS_clock_gettime, clock, now));
-  if (failed == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += ahead();
+  if (failed == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) move(*now, microseconds_ahead());
   return failed;
 }
 
@@ -65,7 +70,7 @@ time_t time(time_t* now) noexcept {
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
   static const TimedWait next = next_timed_wait();
   timespec real = *until;
-  real.tv_sec -= ahead();
+  move(real, -microseconds_ahead());
   return next(condition, mutex, &real);
 }
 

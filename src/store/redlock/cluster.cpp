@@ -1,0 +1,386 @@
+#include "store/redlock/cluster.hpp"
+
+#include "base/escaped.hpp"
+#include "store/answered.hpp"
+#include "store/redis/answers.hpp"
+#include "store/redlock/scripts.hpp"
+#include "store/redlock/vote.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace pawl::store::redlock {
+
+namespace {
+
+/// What members say of an outsider.
+struct Vouching {
+  explicit Vouching(base::Runtime& runtime) : wakeup(runtime) {}
+  std::vector<Voucher> vouchers = {};
+  std::size_t asked = 0;
+  std::size_t heard = 0;
+  base::Wakeup wakeup;
+};
+
+Voucher voucher_of(const Reply& reply) {
+  Voucher voucher;
+  voucher.known_for = redis::from_milliseconds(reply.items[1]);
+  voucher.longest = redis::from_milliseconds(reply.items[2]);
+  for (std::size_t i = 3; i + 1 < reply.items.size(); i += 2) {
+    const auto bucket = static_cast<std::uint32_t>(redis::whole(reply.items[i].text));
+    voucher.counters[bucket] = redis::whole(reply.items[i + 1].text);
+  }
+  return voucher;
+}
+
+}  // namespace
+
+Cluster::Cluster(base::Runtime& runtime, Config config)
+    : runtime_(runtime),
+      config_(std::move(config)),
+      changed_(runtime),
+      answered_(runtime),
+      fresh_id_(runtime.random() | 1) {}
+
+// On the executor, whichever thread ends it.
+Cluster::~Cluster() {
+  if (runtime_.inert()) return;
+  base::or_out_of_memory([this] {
+    runtime_.send([nodes = nodes_] {
+      for (const auto& node : nodes) node->stop();
+    });
+  });
+}
+
+void Cluster::attach(Surroundings surroundings) {
+  surroundings_ = std::move(surroundings);
+  config_.timeout = surroundings_.timeout;
+  config_.node_timeout = std::min(config_.node_timeout, surroundings_.timeout);
+}
+
+void Cluster::make_nodes() {
+  if (!nodes_.empty()) return;
+  for (const net::Address& address : config_.addresses) {
+    const auto told = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->changed();
+    };
+    nodes_.push_back(std::make_shared<Node>(runtime_, config_, address, told));
+    nodes_.back()->attach(surroundings_.credentials);
+  }
+}
+
+std::size_t Cluster::majority() const { return majority_of(size()); }
+
+Deadline Cluster::node_deadline(Deadline deadline) const {
+  return deadline.sooner(base::after(runtime_.now(), config_.node_timeout));
+}
+
+// No claim waits for it.
+Duration Cluster::help_timeout() const { return std::min(4 * config_.node_timeout, config_.timeout); }
+
+bool Cluster::is_silent(std::size_t node) const {
+  return runtime_.now() - nodes_[node]->last_answer() >= config_.node_timeout;
+}
+
+std::size_t Cluster::silent_nodes() const {
+  std::size_t silent = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) silent += is_silent(i) ? 1 : 0;
+  return silent;
+}
+
+void Cluster::changed() { changed_.notify(); }
+
+std::vector<NodeRecord> Cluster::records() const {
+  std::vector<NodeRecord> records;
+  for (const auto& node : nodes_) records.push_back(node->record());
+  return records;
+}
+
+bool Cluster::majority_is_up() const {
+  const auto up = std::count_if(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->is_up(); });
+  return static_cast<std::size_t>(up) >= majority();
+}
+
+// Of the highest epoch: a store that begins another one is the same store.
+std::uint64_t Cluster::id_on_the_nodes() const {
+  std::uint64_t highest = 0, id = 0;
+  for (const auto& node : nodes_) {
+    std::uint64_t here = 0;
+    const bool known = base::parse_hex(node->store(), here) && node->record().epoch > highest;
+    if (!known) continue;
+    highest = node->record().epoch;
+    id = here;
+  }
+  return id;
+}
+
+void Cluster::settle(std::uint64_t epoch) {
+  const std::uint64_t before = std::exchange(epoch_, epoch);
+  if (const std::uint64_t id = id_on_the_nodes(); id != 0) store_id_ = id;
+  if (before != 0 && before != epoch && surroundings_.sessions_in_doubt) surroundings_.sessions_in_doubt();
+}
+
+/// One of the nodes that refuse us, where they are so many that asking again would not help.
+const Node* Cluster::refusing_node() const {
+  const Node* refusing = nullptr;
+  std::size_t refusals = 0;
+  for (const auto& node : nodes_) {
+    const Errc code = node->trouble().code;
+    const bool refuses = !node->is_up() && (code == Errc::permission_denied || code == Errc::unsupported);
+    if (!refuses) continue;
+    ++refusals;
+    refusing = node.get();
+  }
+  return size() - refusals < majority() ? refusing : nullptr;
+}
+
+Error Cluster::why(const Assessment& seen) const {
+  std::string nodes;
+  for (const auto& node : nodes_) {
+    if (node->is_up()) continue;
+    nodes += "; " + node->name() + ": " + (node->trouble().message.empty() ? "no answer" : node->trouble().message);
+  }
+  const std::string of = " of " + std::to_string(size()) + " nodes";
+  if (seen.state == Assessment::State::forgotten) {
+    return {Errc::store_unavailable, "only " + std::to_string(seen.members.size()) + of +
+                                         " still know their locks; `pawl epoch new` begins anew" + nodes};
+  }
+  if (seen.state == Assessment::State::incomplete) {
+    return {Errc::store_unavailable,
+            "no node that answers was used before, and the first use needs all" + of + ", or `pawl epoch new`" + nodes};
+  }
+  if (const Node* node = refusing_node()) return {node->trouble().code, node->name() + ": " + node->trouble().message};
+  return {Errc::store_unavailable, "too few" + of + " answer" + nodes};
+}
+
+awaitable<void> Cluster::greet_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node,
+                                   Deadline deadline) {
+  [[maybe_unused]] Result<void> greeted = co_await answered(nodes_[node]->greet_again(deadline));
+  --greeting_;
+  answered_.notify();
+}
+
+// Those that were no members when they were asked may have become some since, by another client.
+awaitable<void> Cluster::greet_all(bool until_ready, Deadline deadline) {
+  const auto self = shared_from_this();
+  const Assessment known = assess(records());
+  const bool ready = known.state == Assessment::State::ready;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const bool member = std::find(known.members.begin(), known.members.end(), i) != known.members.end();
+    if (ready && member && !nodes_[i]->is_in_doubt()) continue;
+    // Where they are too few, what each has said counts no more: a member that was not used may have been used since.
+    if (!ready) nodes_[i]->doubt();
+    ++greeting_;
+    base::spawn(runtime_, greet_one(self, i, deadline));
+  }
+  while (greeting_ > 0 && !deadline.passed(runtime_.now())) {
+    if (until_ready && assess(records()).state == Assessment::State::ready) break;
+    co_await answered_.wait(deadline.at);
+  }
+}
+
+awaitable<void> Cluster::join_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node, std::string nonce,
+                                  Words words, Deadline deadline) {
+  [[maybe_unused]] Result<bool> joined =
+      co_await answered(nodes_[node]->join(std::move(nonce), std::move(words), deadline));
+  [[maybe_unused]] Result<void> greeted = co_await answered(nodes_[node]->greet_again(deadline));
+  --greeting_;
+  answered_.notify();
+}
+
+awaitable<void> Cluster::join_all(std::vector<std::size_t> nodes, std::uint64_t epoch, Deadline deadline) {
+  const auto self = shared_from_this();
+  std::uint64_t id = store_id_ != 0 ? store_id_.load() : id_on_the_nodes();
+  if (id == 0) id = fresh_id_;
+  for (const std::size_t i : nodes) {
+    Words words{std::to_string(epoch), base::hex(id), "0", "0"};
+    ++greeting_;
+    base::spawn(runtime_, join_one(self, i, nodes_[i]->record().nonce, std::move(words), deadline));
+  }
+  while (greeting_ > 0 && !deadline.passed(runtime_.now())) co_await answered_.wait(deadline.at);
+}
+
+/// One at a time: the others wait for what it finds.
+struct Cluster::Connecting {
+  explicit Connecting(Cluster& of) : cluster(of) { cluster.connecting_ = true; }
+  Connecting(const Connecting&) = delete;
+  Connecting& operator=(const Connecting&) = delete;
+  ~Connecting() {
+    cluster.connecting_ = false;
+    cluster.changed_.notify();
+  }
+  Cluster& cluster;
+};
+
+std::vector<std::size_t> Cluster::reached() const {
+  std::vector<std::size_t> reached;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i]->is_in_doubt()) reached.push_back(i);
+  }
+  return reached;
+}
+
+// Two clients that begin one at the same time should not give it one number: then they would give it two ids.
+std::uint64_t Cluster::new_epoch() const {
+  constexpr std::uint64_t spread = 1000;
+  return next_epoch(records(), epoch_, runtime_.unix_milliseconds() + runtime_.random() % spread);
+}
+
+awaitable<Result<void>> Cluster::connect(Deadline deadline) {
+  const auto self = shared_from_this();
+  make_nodes();
+  using State = Assessment::State;
+  Assessment seen = assess(records());
+  const auto known = [this, &seen] { return seen.state == State::ready && seen.epoch == epoch_; };
+  while (!known() && connecting_ && !deadline.passed(runtime_.now())) {
+    co_await changed_.wait(deadline.at);
+    seen = assess(records());
+  }
+  if (known()) co_return Result<void>();
+  if (connecting_) co_return why(seen);
+  const Connecting alone(*this);
+  constexpr int rounds = 6;  // of giving epochs
+  for (int round = 0; round < rounds;) {
+    // At first all of them: a client that knows no more than a majority is refused by any other claim on one of these.
+    const bool first_contact = epoch_ == 0 && round == 0;
+    co_await greet_all(!first_contact, node_deadline(deadline));
+    seen = assess(records());
+    if (seen.state == State::ready) {
+      settle(seen.epoch);
+      if (!seen.outsiders.empty() || !seen.lagging.empty()) help_outsiders();
+      co_return Result<void>();
+    }
+    if (seen.state == State::forgotten || deadline.passed(runtime_.now())) break;
+    if (seen.state == State::unreachable || seen.state == State::incomplete) {
+      if (refusing_node() != nullptr) break;
+      co_await changed_.wait(node_deadline(deadline).at);
+      continue;
+    }
+    ++round;
+    std::vector<std::size_t> nodes = reached();
+    std::uint64_t epoch = new_epoch();
+    if (seen.state == State::adopt) {
+      nodes = seen.lagging;
+      epoch = seen.epoch;
+    }
+    co_await join_all(std::move(nodes), epoch, node_deadline(deadline));
+  }
+  co_return why(seen);
+}
+
+awaitable<Result<std::uint64_t>> Cluster::ask_epoch(bool raise, Deadline deadline) {
+  const auto self = shared_from_this();
+  make_nodes();
+  const Deadline soon = node_deadline(deadline);
+  co_await greet_all(!raise, soon);
+  if (!raise) {
+    Result<void> up = co_await connect(deadline);
+    if (!up) co_return up.error();
+    co_return epoch_;
+  }
+  std::vector<std::size_t> nodes = reached();
+  if (nodes.size() < majority()) co_return why(assess(records()));
+  const std::uint64_t epoch = new_epoch();
+  co_await join_all(std::move(nodes), epoch, node_deadline(deadline));
+  const Assessment seen = assess(records());
+  if (seen.state != Assessment::State::ready || seen.epoch < epoch) {
+    co_return Error{Errc::outcome_unknown, "too few nodes have confirmed the new epoch"};
+  }
+  settle(seen.epoch);
+  co_return epoch_;
+}
+
+void Cluster::help_outsiders() {
+  const Assessment seen = assess(records());
+  const bool needed = !seen.outsiders.empty() || !seen.lagging.empty();
+  if (seen.state != Assessment::State::ready || !needed || std::exchange(helping_, true)) return;
+  base::spawn(runtime_, help(shared_from_this()));
+}
+
+awaitable<void> Cluster::help([[maybe_unused]] std::shared_ptr<Cluster> self) {
+  co_await greet_all(false, Deadline::in(runtime_.now(), help_timeout()));
+  const Assessment seen = assess(records());
+  const bool ready = seen.state == Assessment::State::ready;
+  if (ready && !seen.lagging.empty()) {
+    const Deadline deadline = Deadline::in(runtime_.now(), help_timeout());
+    co_await join_all(seen.lagging, seen.epoch, deadline);
+  }
+  for (const std::size_t outsider : seen.outsiders) {
+    if (!ready) break;
+    const Deadline until = Deadline::in(runtime_.now(), help_timeout());
+    co_await help_one(outsider, seen.members, seen.epoch, until);
+  }
+  helping_ = false;
+}
+
+awaitable<void> Cluster::help_one(std::size_t outsider, std::vector<std::size_t> members, std::uint64_t epoch,
+                                  Deadline deadline) {
+  const auto self = shared_from_this();
+  const std::string nonce = nodes_[outsider]->record().nonce;
+  if (nonce.empty()) co_return;
+  const auto vouching = std::make_shared<Vouching>(runtime_);
+  const Hear hear = [vouching](std::size_t, const Result<Reply>& answer) {
+    ++vouching->heard;
+    if (answer && answer->items.size() >= 3) vouching->vouchers.push_back(voucher_of(*answer));
+    vouching->wakeup.notify();
+  };
+  for (const std::size_t i : members) {
+    ++vouching->asked;
+    Words words{nonce};
+    ask(i, epoch, scripts().vouch, std::move(words), deadline, hear);
+  }
+  while (vouching->heard < vouching->asked && !deadline.passed(runtime_.now())) {
+    co_await vouching->wakeup.wait(deadline.at);
+  }
+  const Admission admission = admit(size(), vouching->vouchers, help_timeout());
+  if (!admission.granted) co_return;
+  Words words{std::to_string(epoch), base::hex(store_id_), "1", redis::milliseconds(admission.longest)};
+  for (const auto& [bucket, counter] : admission.counters) {
+    words.push_back(std::to_string(bucket));
+    words.push_back(std::to_string(counter));
+  }
+  ++greeting_;
+  const Deadline until = Deadline::in(runtime_.now(), help_timeout());
+  co_await join_one(self, outsider, nonce, std::move(words), until);
+}
+
+void Cluster::ask(std::size_t node, std::uint64_t epoch, const redis::Script& script, Words arguments,
+                  Deadline deadline, Hear hear) {
+  base::spawn(runtime_,
+              ask_one(shared_from_this(), node, epoch, script, std::move(arguments), deadline, std::move(hear)));
+}
+
+void Cluster::ask_all(const redis::Script& script, const Words& arguments, Deadline deadline, const Hear& hear) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) ask(i, epoch_, script, arguments, deadline, hear);
+}
+
+awaitable<void> Cluster::ask_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node, std::uint64_t epoch,
+                                 const redis::Script& script, Words arguments, Deadline deadline, Hear hear) {
+  const bool patient = !majority_is_up();
+  Result<Reply> answer =
+      co_await answered(nodes_[node]->run_as_voter(script, epoch, std::move(arguments), patient, deadline));
+  hear(node, answer);
+}
+
+void Cluster::clean_up(std::size_t node, const redis::Script& script, Words words, Words again, base::Time until,
+                       Hear hear) {
+  base::spawn(runtime_,
+              clean_one(shared_from_this(), node, script, std::move(words), std::move(again), until, std::move(hear)));
+}
+
+awaitable<void> Cluster::clean_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node,
+                                   const redis::Script& script, Words words, Words again, base::Time until, Hear hear) {
+  for (bool heard = false;; heard = true) {
+    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+    Words asked = heard ? again : words;
+    Result<Reply> answer = co_await answered(nodes_[node]->run(script, std::move(asked), !majority_is_up(), deadline));
+    if (!heard) hear(node, answer);
+    const bool is_over = answer.has_value() || runtime_.now() >= until;
+    if (is_over) co_return;
+    // When its connection is back, or now and then.
+    co_await changed_.wait(std::min(until, base::after(runtime_.now(), config_.node_timeout)));
+  }
+}
+
+}  // namespace pawl::store::redlock

@@ -1,0 +1,32 @@
+-- Takes a claim's vote back: a release, or an undo. Compares the claim; nothing is deleted by name alone. Any node does it,
+-- voter or not.
+-- KEYS[1] <prefix>meta
+-- ARGV: prefix, claim, key, lock, lock-delay ms from now on (0: none), tombstone: tries up to this number (0: none), how long
+--       it stays in ms, goes on waiting (1 or 0)
+-- Returns 1: it was there, having the lock or waiting; or 0
+
+local id, key, lock = ARGV[2], ARGV[3], ARGV[4]
+local whose = call('HGET', P .. 'c:' .. id, 'l')
+if whose and whose ~= lock then return 0 end
+local there = whose and 1 or 0
+if call('GET', key) == id then
+  there = 1
+  if ARGV[5] == '0' then
+    call('DEL', key)
+  else
+    call('SET', key, 'lock-delay of ' .. id, 'PX', ARGV[5])
+  end
+end
+if number(ARGV[6]) > number(call('GET', P .. 'x:' .. id)) then call('SET', P .. 'x:' .. id, ARGV[6], 'PX', ARGV[7]) end
+if ARGV[8] == '1' then
+  local left = call('PTTL', P .. 'c:' .. id)
+  if left > 0 then
+    call('HDEL', P .. 'c:' .. id, 'e', 't')
+    call('ZADD', P .. 'w:' .. lock, now + left, id)
+    call('PEXPIRE', P .. 'w:' .. lock, whole(math.max(left, call('PTTL', P .. 'w:' .. lock))))
+  end
+else
+  call('DEL', P .. 'c:' .. id)
+  call('ZREM', P .. 'w:' .. lock, id)
+end
+return there

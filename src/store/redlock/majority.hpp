@@ -1,0 +1,118 @@
+#pragma once
+
+#include "store/redlock/attempt.hpp"
+#include "store/redlock/cluster.hpp"
+#include "store/redlock/layout.hpp"
+#include "store/redlock/question.hpp"
+#include "store/scheme.hpp"
+#include "store/store.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace pawl::store::redlock {
+
+/// The Redlock algorithm: a client holds a lock while it has it on a majority of the nodes, for as long as the lease on its
+/// keys lasts by its own clock. Corrected: tokens (vote.hpp), members only (membership.hpp), and each claim is renewed by a
+/// majority of its own or ends.
+///
+/// A session is the client's own: it is nothing on the nodes but the claims that it renews.
+///
+/// majority_claiming.cpp   a try: votes, write-back, undo
+/// majority_leaving.cpp    releases and the end of a session, on every node until each has confirmed it
+/// majority_renewal.cpp    renewal claim by claim, and top-up
+/// majority_views.cpp      what others see, and revocation
+class Majority final : public Scheme {
+ public:
+  static const Capabilities declared;
+
+  explicit Majority(std::shared_ptr<Cluster> cluster) : cluster_(std::move(cluster)) {}
+
+  awaitable<Result<SessionGrant>> open_session(SessionRequest request, Deadline deadline);
+  awaitable<Result<Renewal>> renew(SessionId session, Deadline deadline);
+  awaitable<Result<void>> close_session(SessionId session, Deadline deadline);
+
+  const Capabilities& capabilities() const override { return declared; }
+  awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) override;
+  awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) override;
+  awaitable<Result<Standing>> look(Claim claim, Deadline deadline) override;
+  awaitable<Result<void>> downgrade(Claim claim, Deadline deadline) override;
+  awaitable<Result<void>> relabel(Claim claim, Deadline deadline) override;
+  void watch(ClaimId, Waker) override {}
+  void unwatch(ClaimId) override {}
+  awaitable<Result<LockView>> inspect(LockKey key, Deadline deadline) override;
+  awaitable<Result<std::vector<LockView>>> list(std::string prefix, Deadline deadline) override;
+  awaitable<Result<Succession>> succession(LockKey key, Token after, Deadline deadline) override;
+  awaitable<Result<bool>> check(LockKey key, Token token, Deadline deadline) override;
+  awaitable<Result<bool>> revoke(LockKey key, ClaimId claim, bool now, Deadline deadline) override;
+
+ private:
+  struct Session {
+    Duration lease = {};
+    Owner owner = {};
+    base::Time confirmed = {};  // from when its lease counts
+    std::uint64_t changes = 0;
+  };
+  /// A claim that this client has made and not withdrawn.
+  struct Entry {
+    explicit Entry(Claim of) : claim(std::move(of)) {}
+    Claim claim;
+    int splits = 0;  // tries in a row in which no claim had a majority
+    std::shared_ptr<Attempt> last = {};
+    bool asking = false;
+    bool held = false;
+    Token token = {};
+    base::Time since = {};  // from when its lease counts, on a majority
+    bool asked_to_let_go = false;
+  };
+  using SharedEntry = std::shared_ptr<Entry>;
+  using SharedAttempt = std::shared_ptr<Attempt>;
+
+  // Claiming.
+  Result<SharedEntry> entry_of(const Claim& claim);
+  Words acquire_words(const Attempt& attempt, bool may_queue, std::string_view token_counter);
+  void ask_for_votes(const SharedAttempt& attempt);
+  void raise_those_behind(const SharedAttempt& attempt);
+  awaitable<Vote::Step> vote(SharedAttempt attempt);
+  void undo(const SharedAttempt& attempt, bool goes_on_waiting);
+  Duration random_delay();
+  Waiting waiting_for(Entry& entry, Vote::Why why);
+  Result<ClaimState> refused(Entry& entry, Vote::Why why);
+
+  // Leaving.
+  struct Release {
+    Duration lock_delay = {};
+    bool late_ones = false;  // acquire.lua may arrive behind it: leave a tombstone
+    std::uint64_t tombstone = every_try;
+    bool goes_on_waiting = false;
+  };
+  void release_on(std::size_t node, const Claim& claim, Release how, const Cluster::Hear& hear);
+  static bool may_arrive(const Entry* entry, std::size_t node, std::uint64_t link);
+
+  // Renewal.
+  struct Round;
+  std::shared_ptr<Round> ask_to_renew(SessionId session, Deadline deadline);
+  Result<Renewal> count(const Round& round, SessionId session);
+  void top_up(const Round& round);
+
+  // Views.
+  awaitable<Result<std::vector<LockView>>> views_of(std::vector<LockKey> keys, Deadline deadline);
+  awaitable<Result<std::vector<std::string>>> names_on_the_nodes(Deadline deadline);
+
+  const std::shared_ptr<Cluster> cluster_;
+  std::map<SessionId, Session> sessions_;
+  std::map<ClaimId, SharedEntry> entries_;
+  std::uint64_t last_try_ = 0;
+  std::map<ClaimId, base::Time> gone_;  // withdrawn while a request may have been under way; until when
+  std::map<std::uint32_t, std::uint64_t> highest_seen_;  // counters by bucket: where a new try begins
+};
+
+/// For a question about a lock of another kind.
+Error only_mutexes();
+
+}  // namespace pawl::store::redlock

@@ -1,0 +1,126 @@
+// How a claim leaves the nodes: released, undone, or with its session. Each node is told until it has confirmed it, or until
+// what is there has ended by itself.
+
+#include "store/redis/answers.hpp"
+#include "store/redlock/layout.hpp"
+#include "store/redlock/majority.hpp"
+#include "store/redlock/scripts.hpp"
+
+#include <utility>
+
+namespace pawl::store::redlock {
+
+namespace {
+
+/// What the nodes have said to a withdrawal: whether the claim was there.
+class Leaving final : public Answers {
+ public:
+  explicit Leaving(Cluster& cluster) : Answers(cluster), majority_(cluster.majority()) {}
+
+  void hear(const Result<Reply>& answer) {
+    if (!answer) {
+      poll_.failed();
+      unknown_ = unknown_ || !nothing_was_done(answer);
+    } else {
+      answer->number() == 1 ? poll_.yes() : poll_.no();
+    }
+    wakeup_.notify();
+  }
+  Result<Withdrawn> outcome() const {
+    if (poll_.answered() < majority_) {
+      const bool nothing = !unknown_ && poll_.pending() == 0 && poll_.answered() == 0;
+      return Error{nothing ? Errc::store_unavailable : Errc::outcome_unknown,
+                   "too few nodes have answered to the withdrawal"};
+    }
+    const bool was_there = poll_.agreed() > 0 && poll_.agreed() + poll_.silent() >= majority_;
+    return was_there ? Withdrawn::done : Withdrawn::not_there;
+  }
+
+ private:
+  /// It is gone from a majority, and it is known whether it was there on one.
+  bool decided() const override {
+    if (poll_.pending() == 0 || poll_.agreed() >= majority_) return true;
+    return poll_.answered() >= majority_ && poll_.agreed() + poll_.pending() < majority_;
+  }
+
+  const std::size_t majority_;
+  bool unknown_ = false;  // a node may have done it
+};
+
+}  // namespace
+
+// Without an entry nothing is known of the claim's requests.
+bool Majority::may_arrive(const Entry* entry, std::size_t node, std::uint64_t link) {
+  return entry == nullptr || entry->asking || (entry->last && entry->last->may_arrive(node, link));
+}
+
+void Majority::release_on(std::size_t node, const Claim& claim, Release how, const Cluster::Hear& hear) {
+  const Config& config = cluster_->config();
+  const auto words = [&](std::uint64_t tombstone) {
+    Words all{to_string(claim.id), key_of(config, claim.key), lock_id(claim.key)};
+    all.push_back(redis::milliseconds(how.lock_delay));
+    all.push_back(std::to_string(tombstone));
+    all.push_back(redis::milliseconds(tombstone_life));
+    all.push_back(how.goes_on_waiting ? "1" : "0");
+    return all;
+  };
+  const base::Time until = base::after(cluster_->runtime().now(), life_of(config, claim));
+  cluster_->clean_up(node, scripts().release, words(how.late_ones ? how.tombstone : 0), words(how.tombstone), until,
+                     hear);
+}
+
+awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Deadline deadline) {
+  const auto cluster = cluster_;
+  SharedEntry entry;
+  if (const auto found = entries_.find(claim.id); found != entries_.end()) {
+    entry = found->second;
+    entries_.erase(found);
+    entry->held = false;
+  }
+  const bool unsettled = how.unsettled || !entry || entry->asking;
+  if (unsettled) gone_[claim.id] = base::after(cluster->runtime().now(), tombstone_life);
+  Result<void> up = co_await cluster->connect(deadline);
+  if (!up && !entry) co_return up.error();
+  const auto leaving = std::make_shared<Leaving>(*cluster);
+  const Cluster::Hear hear = [leaving](std::size_t, const Result<Reply>& answer) { leaving->hear(answer); };
+  for (std::size_t i = 0; i < cluster->size(); ++i) {
+    Release release;
+    release.lock_delay = how.ending == Ending::failed ? claim.lock_delay : Duration::zero();
+    release.late_ones = unsettled || may_arrive(entry.get(), i, cluster->link(i));
+    release_on(i, claim, release, hear);
+  }
+  co_await Answers::wait(leaving, cluster, deadline);
+  co_return leaving->outcome();
+}
+
+awaitable<Result<void>> Majority::close_session(SessionId session, Deadline deadline) {
+  const auto cluster = cluster_;
+  sessions_.erase(session);
+  std::vector<SharedEntry> ended;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const bool of_it = entry->second->claim.session == session;
+    if (of_it) ended.push_back(entry->second);
+    entry = of_it ? entries_.erase(entry) : std::next(entry);
+  }
+  if (ended.empty()) co_return Result<void>();
+  const auto question = std::make_shared<Question>(*cluster);
+  // A node has closed it when it has answered for each of its claims.
+  const auto left = std::make_shared<std::vector<std::size_t>>(cluster->size(), ended.size());
+  const Cluster::Hear hear = [question, left](std::size_t node, const Result<Reply>& answer) {
+    if (answer && --(*left)[node] == 0) question->yes();
+  };
+  for (const SharedEntry& entry : ended) {
+    Release release;
+    release.lock_delay = entry->held ? entry->claim.lock_delay : Duration::zero();
+    for (std::size_t i = 0; i < cluster->size(); ++i) {
+      release.late_ones = may_arrive(entry.get(), i, cluster->link(i));
+      release_on(i, entry->claim, release, hear);
+    }
+    entry->held = false;
+  }
+  co_await Answers::wait(question, cluster, deadline);
+  if (question->verdict() == Poll::Verdict::yes) co_return Result<void>();
+  co_return Error{Errc::outcome_unknown, "too few nodes have confirmed the end of the session"};
+}
+
+}  // namespace pawl::store::redlock
