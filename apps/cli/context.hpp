@@ -27,7 +27,7 @@ inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;
 inline constexpr int by_signal = 128;  ///< plus the signal's number
 
-/// The end of a subcommand that cannot do its work: one line for stderr, and the exit code.
+/// The end of a subcommand that cannot do its work: one line for stderr, if there is anything to say, and the exit code.
 struct Failure {
   int code = own_failure;
   std::string sentence;
@@ -76,6 +76,7 @@ void add_scheme(CLI::App& command, std::string& scheme);
 void describe(CLI::App& command, const std::string& usage, const std::string& footer);
 
 void add_run(CLI::App& app, Context& context);
+void add_hold(CLI::App& app, Context& context);
 void add_elect(CLI::App& app, Context& context);
 void add_leader(CLI::App& app, Context& context);
 void add_ls(CLI::App& app, Context& context);

@@ -73,7 +73,7 @@ int follow(const LeaderOptions& options, const Context& context) {
   const Signals signals;
   Waiting waiting(
       [&](const auto& asking, const std::stop_token& stop) { print_changes(options, context, asking, stop); });
-  const std::optional<int> signal = waiting.finish(signals, STDOUT_FILENO);
+  const std::optional<int> signal = waiting.finish(signals, STDOUT_FILENO, {});
   return signal ? by_signal + *signal : 0;
 }
 

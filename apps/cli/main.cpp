@@ -32,7 +32,7 @@ constexpr std::string_view exit_codes =
     "  pawl show backup\n"
     "  pawl --store redis://db7:6379/0 run backup -- /usr/local/bin/backup\n"
     "\n"
-    "\"pawl SUBCOMMAND --help\" tells more, \"man pawl\" everything.\n"
+    "\"pawl help SUBCOMMAND\" tells more, \"man pawl\" everything.\n"
     "\n"
     "Exit codes:\n"
     "  1      no: the grant does not stand (check), nobody leads (leader), or there is\n"
@@ -45,7 +45,7 @@ constexpr std::string_view exit_codes =
     "  128+n  ended by signal n";
 
 int fail(int code, std::string_view sentence) {
-  fmt::print(stderr, "pawl: {}\n", sentence);
+  if (!sentence.empty()) fmt::print(stderr, "pawl: {}\n", sentence);
   return code;
 }
 
@@ -62,6 +62,14 @@ std::vector<std::string> take_command(std::vector<std::string> words, Context& c
   return words;
 }
 
+/// `pawl help` is `pawl --help`, and `pawl help run` is `pawl run --help`.
+void take_help(std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "help") return;
+  words.erase(words.begin());
+  if (words.size() > 1) throw pawl::cli::Failure{own_failure, "write pawl help, or pawl help SUBCOMMAND"};
+  words.push_back("--help");
+}
+
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
@@ -69,8 +77,13 @@ std::string one_line(std::string text) {
 }
 
 /// CLI11's own sentences in our words.
-std::string sentence_of(const CLI::App& at, const CLI::ParseError& error) {
+std::string sentence_of(const CLI::App& at, const CLI::ParseError& error, const Context& context) {
+  const bool lacks_mark = context.command.empty() && (at.get_name() == "run" || at.get_name() == "elect");
   const std::vector<std::string> rest = at.remaining();
+  if (!rest.empty() && !rest.front().starts_with('-') && lacks_mark) {
+    return fmt::format("-- is missing before the command; write pawl {} NAME -- {}", at.get_name(),
+                       pawl::base::printable(rest.front(), 40));
+  }
   if (!rest.empty()) {
     const char* what = rest.front().starts_with('-') ? "unknown option" : "unexpected argument";
     if (at.get_parent() == nullptr && !rest.front().starts_with('-')) what = "unknown subcommand";
@@ -86,16 +99,17 @@ std::string sentence_of(const CLI::App& at, const CLI::ParseError& error) {
   }
 }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+int usage_error(const CLI::App& app, const CLI::ParseError& error, const Context& context) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   const auto used = app.get_subcommands();
   const CLI::App& at = used.empty() ? app : *used.front();
   const std::string whole = used.empty() ? "pawl" : "pawl " + at.get_name();
-  return fail(own_failure, fmt::format("{}; try \"{} --help\"", sentence_of(at, error), whole));
+  return fail(own_failure, fmt::format("{}; try \"{} --help\"", sentence_of(at, error, context), whole));
 }
 
 void add_all(CLI::App& app, Context& context) {
   pawl::cli::add_run(app, context);
+  pawl::cli::add_hold(app, context);
   pawl::cli::add_elect(app, context);
   pawl::cli::add_leader(app, context);
   pawl::cli::add_ls(app, context);
@@ -109,6 +123,7 @@ void add_all(CLI::App& app, Context& context) {
   pawl::cli::add_schema(app, context);
   pawl::cli::add_schemes(app, context);
   pawl::cli::add_version(app, context);
+  app.add_subcommand("help", "Print this help, or that of a subcommand");
 }
 
 /// A store's file must never be what stdout or stderr writes to.
@@ -130,12 +145,13 @@ int run(int argc, char** argv) {
   add_all(app, context);
   try {
     std::vector<std::string> words = take_command({argv + 1, argv + argc}, context);
+    take_help(words);
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
     if (std::fflush(stdout) != 0) return fail(own_failure, "the output could not be written");
     return context.exit_code;
   } catch (const CLI::ParseError& error) {
-    return usage_error(app, error);
+    return usage_error(app, error, context);
   } catch (const pawl::cli::Failure& failure) {
     return fail(failure.code, failure.sentence);
   }

@@ -29,12 +29,14 @@ std::string share_of(const ClaimView& claim, const LockView& view) {
 
 void print_holder(const ClaimView& holder, const LockView& view) {
   const std::string share = share_of(holder, view);
-  fmt::print("  {} for {} by {}{}\n", view.kind == Kind::election ? "led" : "held", format_age(holder.age),
-             format_who(holder), share.empty() ? "" : ", " + share);
+  // Of a client of another library only its presence is known.
+  const std::string age = holder.owner.foreign ? "" : " for " + format_age(holder.age);
+  fmt::print("  {}{} by {}{}\n", view.kind == Kind::election ? "led" : "held", age, format_who(holder),
+             share.empty() ? "" : ", " + share);
   if (holder.release_requested) fmt::print("    asked to let go (pawl revoke)\n");
   if (view.kind == Kind::election) fmt::print("    value  {}\n", as_line(holder.value));
   if (view.kind == Kind::permits) fmt::print("    slots  {}\n", format_slots(holder.slots));
-  fmt::print("    token  {}\n", holder.token.to_string());
+  if (holder.token != Token()) fmt::print("    token  {}\n", holder.token.to_string());
   fmt::print("    claim  {}\n", holder.claim);
   fmt::print("    lease  {} left, unless renewed\n", format_age(holder.lease_left));
 }

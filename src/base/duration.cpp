@@ -40,6 +40,14 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
+std::string_view take_letters(std::string_view& text) {
+  std::size_t size = 0;
+  while (size < text.size() && !is_digit(text[size])) ++size;
+  const auto letters = text.substr(0, size);
+  text.remove_prefix(size);
+  return letters;
+}
+
 const Unit* find_unit(std::string_view name) {
   for (const Unit& unit : units) {
     if (unit.name == name) return &unit;
@@ -84,30 +92,38 @@ std::string in_two_units(std::int64_t nanos, const Unit& large, const Unit& smal
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
-  constexpr std::string_view right = "write a number and a unit (ns, us, ms, s, m, h, d), like 1500ms or 1.5s";
+  constexpr std::string_view right = "write a number and a unit (ns, us, ms, s, m, h, d), like 1500ms, 1.5s or 1h30m";
   constexpr std::string_view too_long = "it is longer than 292 years";
   std::string_view rest = text;
   if (rest.starts_with('-')) return refused(text, "it must not be negative");
-  const auto whole = take_digits(rest);
-  std::string_view fraction;
-  if (rest.starts_with('.')) {
-    rest.remove_prefix(1);
-    fraction = take_digits(rest);
-    if (fraction.empty()) return refused(text, right);
-  }
-  const Unit* unit = find_unit(rest);
-  if (!whole.empty() && rest.empty()) return refused(text, fmt::format("it has no unit; {}", right));
-  if (whole.empty() || unit == nullptr) return refused(text, right);
-
   std::int64_t nanos = 0;
-  std::int64_t part = 0;
-  for (const char c : whole) {
-    if (!shift_in(nanos, c)) return refused(text, too_long);
-  }
-  if (!fraction_of(fraction, unit->nanos, part)) return refused(text, "it is finer than a nanosecond");
-  if (__builtin_mul_overflow(nanos, unit->nanos, &nanos) || __builtin_add_overflow(nanos, part, &nanos)) {
-    return refused(text, too_long);
-  }
+  std::int64_t last_unit = 0;
+  do {
+    const auto whole = take_digits(rest);
+    std::string_view fraction;
+    if (rest.starts_with('.')) {
+      rest.remove_prefix(1);
+      fraction = take_digits(rest);
+      if (fraction.empty()) return refused(text, right);
+    }
+    const auto name = take_letters(rest);
+    const Unit* unit = find_unit(name);
+    if (!whole.empty() && name.empty() && rest.empty()) return refused(text, fmt::format("it has no unit; {}", right));
+    if (whole.empty() || unit == nullptr || (!fraction.empty() && !rest.empty())) return refused(text, right);
+    if (last_unit != 0 && unit->nanos >= last_unit) return refused(text, right);
+    last_unit = unit->nanos;
+
+    std::int64_t number = 0;
+    std::int64_t part = 0;
+    for (const char c : whole) {
+      if (!shift_in(number, c)) return refused(text, too_long);
+    }
+    if (!fraction_of(fraction, unit->nanos, part)) return refused(text, "it is finer than a nanosecond");
+    if (__builtin_mul_overflow(number, unit->nanos, &number) || __builtin_add_overflow(nanos, number, &nanos) ||
+        __builtin_add_overflow(nanos, part, &nanos)) {
+      return refused(text, too_long);
+    }
+  } while (!rest.empty());
   return Duration(nanos);
 }
 

@@ -8,7 +8,8 @@
 
 namespace pawl::base {
 
-/// One number with one unit: "250us", "1500ms", "2s", "1.5s", "5m", "1h", "2d". Zero needs a unit, too.
+/// Numbers with units: "250us", "1500ms", "2s", "1.5s", "5m", "1h30m", "2d". Of several, each unit is smaller than the one
+/// before, and only the last may have a fraction. Zero needs a unit, too.
 /// Errors: invalid_argument for anything else: no unit, a sign, blanks, more than 292 years, less than a nanosecond.
 Result<Duration> parse_duration(std::string_view text);
 

@@ -21,6 +21,14 @@ TEST(ParseDuration, TakesANumberAndAUnit) {
   EXPECT_EQ(parse_duration("007s").value(), 7s);
 }
 
+TEST(ParseDuration, TakesSeveralUnitsTheLargestFirst) {
+  EXPECT_EQ(parse_duration("1h30m").value(), 90min);
+  EXPECT_EQ(parse_duration("1m1s").value(), 61s);
+  EXPECT_EQ(parse_duration("2d1h1m1s500ms").value(), 49h + 61s + 500ms);
+  EXPECT_EQ(parse_duration("1m1.5s").value(), 61500ms);
+  EXPECT_EQ(parse_duration("106751d24h").code(), Errc::invalid_argument) << "longer than 292 years";
+}
+
 TEST(ParseDuration, TakesExactFractions) {
   EXPECT_EQ(parse_duration("1.5s").value(), 1500ms);
   EXPECT_EQ(parse_duration("0.1s").value(), 100ms);
@@ -60,7 +68,12 @@ TEST(ParseDuration, RefusesEverythingElse) {
                           "1,5s"sv,
                           "1e3s"sv,
                           "0x1s"sv,
-                          "1m30s"sv,
+                          "30s1m"sv,
+                          "1m1m"sv,
+                          "1m30"sv,
+                          "1.5m30s"sv,
+                          "1m 30s"sv,
+                          "1mm"sv,
                           "inf"sv,
                           "1s\0"sv,
                           "0.5ns"sv,

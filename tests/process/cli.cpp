@@ -126,7 +126,8 @@ Ended Process::wait() {
 Terminal::Terminal(const Words& command, const Words& environment) {
   const auto argv = pointers(command);
   const auto envp = pointers(environment);
-  pid_ = ::forkpty(&master_, nullptr, nullptr, nullptr);
+  const winsize size{.ws_row = 25, .ws_col = 120, .ws_xpixel = 0, .ws_ypixel = 0};
+  pid_ = ::forkpty(&master_, nullptr, nullptr, &size);
   if (pid_ == 0) {
     begin_with_default_signals();
     ::execvpe(argv[0], argv.data(), envp.data());

@@ -13,7 +13,7 @@ namespace pawl::cli {
 
 namespace {
 
-constexpr const char* usage = "pawl elect [OPTIONS] NAME -- COMMAND...";
+constexpr const char* elect_usage = "pawl elect [OPTIONS] NAME -- COMMAND...";
 
 struct ElectOptions {
   UnderLockOptions common = {};
@@ -28,7 +28,7 @@ std::string default_value(const Context& context) {
 }
 
 int elect(const ElectOptions& options, const Context& context) {
-  const std::string& name = name_or_fail(options.common, context, usage);
+  const std::string& name = name_or_fail(options.common, context, elect_usage);
   const std::string value = options.value ? *options.value : default_value(context);
   Errand errand;
   errand.awaited = "the lead";
@@ -40,7 +40,7 @@ int elect(const ElectOptions& options, const Context& context) {
   return run_under_lock(options.common, context, errand);
 }
 
-constexpr const char* footer =
+constexpr const char* elect_footer =
     "Examples:\n"
     "  pawl elect api -- /usr/local/bin/api --primary\n"
     "  pawl elect --value 10.0.0.7:8080 --lease 5s api -- ./serve\n"
@@ -67,7 +67,7 @@ void add_elect(CLI::App& app, Context& context) {
                    "(nothing if the\nstore has owner=anonymous)")
       ->option_text("TEXT");
   add_under_lock(*command, options->common, context, "The election");
-  describe(*command, "pawl elect [OPTIONS] NAME -- COMMAND [ARGUMENT...]", footer);
+  describe(*command, "pawl elect [OPTIONS] NAME -- COMMAND [ARGUMENT...]", elect_footer);
   command->callback([options, &context] { context.exit_code = elect(*options, context); });
 }
 

@@ -103,14 +103,15 @@ void Supervisor::guard() {
   if (left <= margin()) {
     lost_ = true;
     const std::string why = ending();
+    reason_ = why.empty() ? held_.first_to_end() + " is lost" : why;
     kill_all();
-    tell("{}: the command was killed", why.empty() ? held_.first_to_end() + " is lost" : why);
+    tell("{}: the command was killed", reason_);
   } else if (!lost_) {
     lost_ = true;
     ask_to_end();
     const std::string why = ending();
-    tell("{}: sent TERM to the command, KILL follows in {}",
-         why.empty() ? held_.first_to_end() + " cannot be renewed" : why, format_age(left - margin()));
+    reason_ = why.empty() ? held_.first_to_end() + " cannot be renewed" : why;
+    tell("{}: sent TERM to the command, KILL follows in {}", reason_, format_age(left - margin()));
   }
 }
 
@@ -124,8 +125,9 @@ void Supervisor::answer_request() {
 void Supervisor::watch_front() {
   if (killed_) return;
   if (front_.dead()) {
+    reason_ = fmt::format("pawl (pid {}) was killed", front_.pid());
     kill_all();
-    tell("pawl (pid {}) was killed: the command was killed", front_.pid());
+    tell("{}: the command was killed", reason_);
     return;
   }
   const Clock::time_point now = Clock::now();
@@ -137,8 +139,9 @@ void Supervisor::watch_front() {
     front_stopped_since_ = now;
   } else if (now - *front_stopped_since_ >= terms_.lease) {
     lost_ = true;
+    reason_ = "pawl was stopped for longer than a lease";
     kill_all();
-    tell("pawl was stopped for longer than a lease: the command was killed, and {} is released", held_.first_to_end());
+    tell("{}: the command was killed, and {} is released", reason_, held_.first_to_end());
   }
 }
 
@@ -169,6 +172,7 @@ void Supervisor::look_after_leftovers() {
     code_ = code;
   } else if (name_leftovers_at_ && now >= *name_leftovers_at_) {
     name_leftovers_at_.reset();
+    if (terms_.quiet) return;
     const std::vector<ProcessSeen> left = descendants_of(::getpid());
     tell("the command has ended, but not {}: {} is held until then",
          left.empty() ? "all of its descendants" : format_processes(left), held_.first_to_end());

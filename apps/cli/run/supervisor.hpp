@@ -39,6 +39,7 @@ class Supervisor {
     Duration grace;  ///< how long before the end of that TERM comes
     Leftovers leftovers = Leftovers::wait;
     std::optional<Duration> max_hold = {};  ///< the hold ends after this, whatever is renewed
+    bool quiet = false;                     ///< no word about descendants that are still there
   };
 
   Supervisor(const Held& held, Command& command, const Front& front, const Signals& signals, Terms terms);
@@ -47,6 +48,8 @@ class Supervisor {
   int run();
   /// It was ended because the lock could not be kept.
   bool lost() const { return lost_; }
+  /// Why it was ended, if it was.
+  const std::string& reason() const { return reason_; }
 
  private:
   using Callback = std::stop_callback<Event::Setter>;
@@ -86,6 +89,7 @@ class Supervisor {
   bool asked_ = false;
   bool lost_ = false;
   bool killed_ = false;
+  std::string reason_;
   const Clock::time_point begin_;
   Clock::time_point next_look_at_front_;
   std::optional<Clock::time_point> front_stopped_since_;

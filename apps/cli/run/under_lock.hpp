@@ -3,6 +3,7 @@
 #include "apps/cli/context.hpp"
 #include "apps/cli/run/held.hpp"
 #include "apps/cli/run/supervisor.hpp"
+#include "apps/cli/run/wanted.hpp"
 
 #include <functional>
 #include <optional>
@@ -24,18 +25,18 @@ struct UnderLockOptions {
   Leftovers leftovers = Leftovers::wait;
   std::string scheme = {};
   std::optional<std::string> label = {};
-  bool any_kind = false;  ///< goes on beside another kind of lock of that name
-  int code_of_not_acquired = not_acquired;
+  bool any_kind = false;                         ///< goes on beside another kind of lock of that name
+  std::optional<int> code_of_not_acquired = {};  ///< given: nothing is said of it either
+  bool quiet = false;                            ///< errors only
+  bool verbose = false;
+  std::optional<std::string> log = {};
+  std::optional<Duration> at_least = {};
 };
 
-/// NAME and the options above, and --store. `what` NAME is: "The lock".
+/// NAME, how it is waited for and held, what is printed, and --store. `what` NAME is: "The lock".
+void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what);
+/// The same, and what concerns the command.
 void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what);
-
-/// One of the things to be held.
-struct Wanted {
-  Kind kind = Kind::mutex;
-  std::string name = {};
-};
 
 /// What differs between the two.
 struct Errand {
@@ -45,6 +46,9 @@ struct Errand {
   std::function<Result<Held>(Client& client, const AcquireOptions& options, std::stop_token stop)> acquire;
   std::optional<std::string> value = {};  ///< for PAWL_VALUE
 };
+
+/// Refuses what no lock can be called. Throws Failure.
+void check_names(const Errand& errand);
 
 /// NAME, once it is known that it and the command are there. Throws Failure.
 const std::string& name_or_fail(const UnderLockOptions& options, const Context& context, const std::string& usage);

@@ -16,8 +16,10 @@ namespace pawl::cli {
 
 namespace {
 
-int milliseconds_until(std::chrono::steady_clock::time_point at) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(at - std::chrono::steady_clock::now()).count();
+/// For poll(): -1 is for ever.
+int milliseconds_until(Waiting::Limit::At at) {
+  if (!at) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*at - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
 }
 
@@ -39,34 +41,33 @@ void Waiting::run(const Work& work) {
   over_.set();
 }
 
-std::optional<int> Waiting::finish(const Signals& signals, int output) {
-  pollfd all[] = {{over_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {output, 0, 0}};
-  while (all[0].revents == 0) {
-    if (const auto signal = signals.next()) {
-      obey(static_cast<int>(signal->ssi_signo), ::getpid());
-    } else {
-      ::poll(all, 3, -1);
-    }
-    if ((all[2].revents & POLLERR) == 0) continue;
-    cancel(SIGPIPE);
-    all[2].fd = -1;
-    all[2].revents = 0;
-  }
-  return result();
+std::optional<int> Waiting::finish(const Signals& signals, int output, const Limit& limit) {
+  const auto next = [&]() -> std::optional<int> {
+    const std::optional<signalfd_siginfo> signal = signals.next();
+    return signal ? std::optional(static_cast<int>(signal->ssi_signo)) : std::nullopt;
+  };
+  return listen({signals.fd(), next, ::getpid(), {output, 0, 0}, SIGPIPE}, limit);
 }
 
 std::optional<int> Waiting::finish(const Signals& signals, const Front& front, const Limit& limit) {
-  pollfd all[] = {{over_.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
+  const auto next = [&]() -> std::optional<int> {
+    const std::optional<PassedSignal> signal = front.next_signal(signals);
+    return signal ? std::optional(signal->number) : std::nullopt;
+  };
+  return listen({signals.fd(), next, front.pid(), {front.fd(), POLLIN, 0}, SIGKILL}, limit);
+}
+
+std::optional<int> Waiting::listen(const Ear& ear, const Limit& limit) {
+  pollfd all[] = {{over_.fd(), POLLIN, 0}, {ear.signals, POLLIN, 0}, ear.other_side};
   while (all[0].revents == 0) {
-    if (const auto signal = front.next_signal(signals)) {
-      obey(signal->number, front.pid());
-    } else if (limit.at && !late_ && std::chrono::steady_clock::now() >= *limit.at) {
-      stop_late(limit.sentence);
+    if (const std::optional<int> signal = ear.next_signal()) {
+      obey(*signal, ear.job);
     } else {
-      ::poll(all, 3, limit.at && !late_ ? milliseconds_until(*limit.at) : -1);
+      ::poll(all, 3, milliseconds_until(next(limit)));
+      obey(limit);
     }
-    if (all[2].revents == 0) continue;
-    cancel(SIGKILL);
+    if ((all[2].revents & ~POLLNVAL) == 0) continue;
+    cancel(ear.when_it_is_gone);
     all[2].fd = -1;
     all[2].revents = 0;
   }
@@ -89,13 +90,22 @@ void Waiting::obey(int signal, pid_t job) {
   cancel(signal);
 }
 
-void Waiting::stop_late(const std::string& sentence) {
-  late_ = true;
+Waiting::Limit::At Waiting::next(const Limit& limit) const {
+  if (phase_ == Phase::opening) return limit.opened_by;
+  return late_ ? std::nullopt : limit.answered_by;
+}
+
+void Waiting::obey(const Limit& limit) {
+  const Limit::At at = next(limit);
+  if (!at || std::chrono::steady_clock::now() < *at) return;
   Phase before = Phase::opening;
   if (phase_.compare_exchange_strong(before, Phase::abandoned)) {
-    fmt::print(stderr, "pawl: {}\n", sentence);
+    fmt::print(stderr, "pawl: {}\n", limit.sentence);
     ::_exit(store_failure);
   }
+  // It may have begun to ask just now: then it has a little longer.
+  if (at != limit.answered_by) return;
+  late_ = true;
   stop_.request_stop();
 }
 

@@ -4,6 +4,8 @@
 #include "apps/cli/run/front.hpp"
 #include "apps/cli/run/signals.hpp"
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -20,8 +22,10 @@ namespace pawl::cli {
 class Waiting {
  public:
   struct Limit {
-    std::optional<std::chrono::steady_clock::time_point> at = {};
-    std::string sentence = {};  ///< the process ends with it, if the work was still opening the store
+    using At = std::optional<std::chrono::steady_clock::time_point>;
+    At opened_by = {};          ///< the process ends if the work is still opening the store
+    At answered_by = {};        ///< the work is stopped: see late()
+    std::string sentence = {};  ///< of the process that ends
   };
   using Work = std::function<void(const std::function<void()>& asking, std::stop_token stop)>;
 
@@ -32,18 +36,29 @@ class Waiting {
 
   /// Until the work is done; answers the signal that has ended it before its time: one of ours. Where nobody reads any more
   /// what is written to `output`, that is SIGPIPE, though nothing may be written for long.
-  std::optional<int> finish(const Signals& signals, int output);
-  /// The same in a keeper: one that the front has passed on, or SIGKILL when the front has died. If the work has not come to
-  /// an end by `limit`, it is stopped: see late().
+  std::optional<int> finish(const Signals& signals, int output, const Limit& limit);
+  /// The same in a keeper: one that the front has passed on, or SIGKILL when the front has died.
   std::optional<int> finish(const Signals& signals, const Front& front, const Limit& limit);
   bool late() const { return late_; }
 
  private:
+  /// What finish() listens to beside the work.
+  struct Ear {
+    int signals;  ///< can be read when there is one
+    std::function<std::optional<int>()> next_signal;
+    pid_t job;          ///< what Ctrl-Z stops
+    pollfd other_side;  ///< is ready when it is gone
+    int when_it_is_gone;
+  };
+
   void run(const Work& work);
+  std::optional<int> listen(const Ear& ear, const Limit& limit);
   void obey(int signal, pid_t job);
   std::optional<int> result();
   void cancel(int signal);
-  void stop_late(const std::string& sentence);
+  void obey(const Limit& limit);
+  /// The next of its points in time that there is something to do.
+  Limit::At next(const Limit& limit) const;
 
   enum class Phase { opening, asking, abandoned };
   std::atomic<Phase> phase_{Phase::opening};

@@ -1,0 +1,140 @@
+#include "apps/cli/run/acquiring.hpp"
+
+#include "apps/cli/run/other_kinds.hpp"
+#include "apps/cli/run/terms.hpp"
+#include "apps/cli/table.hpp"
+#include "apps/cli/views.hpp"
+#include "base/duration.hpp"
+#include "base/real_runtime.hpp"
+#include "base/url.hpp"
+#include "lock/access.hpp"
+#include "lock/client_core.hpp"
+
+#include <pawl/observer.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+namespace pawl::cli {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+void print_event(const pawl::Event& event) {
+  if (!event.message.empty()) fmt::print(stderr, "pawl: {}\n", event.message);
+}
+
+}  // namespace
+
+Acquiring::Acquiring(const UnderLockOptions& options, const Context& context, const Errand& errand, RunLog& log,
+                     pid_t job)
+    : options_(options),
+      context_(context),
+      errand_(errand),
+      log_(log),
+      job_(job),
+      limit_(limit_of(options, context)),
+      wait_until_(wait_until(options)),
+      label_(label_of(options, context)),
+      waiting_([this](const auto& asking, std::stop_token stop) { work(asking, std::move(stop)); }) {}
+
+/// Connected in time, or a Failure that says why not.
+Client Acquiring::open() const {
+  ClientOptions options;
+  options.scheme = options_.scheme;
+  if (options_.verbose) options.observer = print_event;
+  if (!limit_.opened_by) return open_client(context_, std::move(options));
+  options.connect = Connect::lazy;
+  Client client = open_client(context_, std::move(options));
+  base::RealRuntime& runtime = base::RealRuntime::process_wide();
+  // A little earlier: so the reason is told, and not only that there is no answer.
+  const Duration left = std::max<Duration>((*limit_.opened_by - std::chrono::steady_clock::now()) * 9 / 10, 0s);
+  value_or_fail(runtime.block_on(lock::Access::core(client)->connect(base::Deadline::in(runtime.now(), left))));
+  return client;
+}
+
+AcquireOptions Acquiring::wish() const {
+  AcquireOptions wish;
+  if (wait_until_) wish.wait = std::max<Duration>(*wait_until_ - std::chrono::steady_clock::now(), 0s);
+  if (options_.no_wait) wish.wait = 0s;
+  wish.lease = options_.lease;
+  wish.lock_delay = lock_delay_of(options_, context_);
+  wish.max_hold = options_.max_hold;
+  wish.label = label_;
+  return wish;
+}
+
+void Acquiring::work(const std::function<void()>& asking, std::stop_token stop) {
+  Client& client = client_.emplace(open());
+  if (options_.verbose) fmt::print(stderr, "pawl: the store is {}\n", base::redact_url(store_of(context_)));
+  if (!options_.any_kind) refuse_other_kinds(client, errand_.wanted);
+  const AcquireOptions wish = this->wish();
+  wait_ = wish.wait.value_or(0s);
+  asking();
+  log_.asked();
+  if (!options_.quiet && !options_.no_wait) {
+    line_.emplace(client, WaitingLine::Wait{errand_.wanted, wait_until_, job_, !options_.code_of_not_acquired});
+  }
+  held_ = errand_.acquire(client, wish, std::move(stop));
+  if (line_) line_->finish(held_.has_value());
+  // Again, now that others can see us: of two runs that begin at the same time one sees the other, or both do.
+  if (!held_ || options_.any_kind) return;
+  try {
+    refuse_other_kinds(client, errand_.wanted);
+  } catch (const Failure&) {
+    [[maybe_unused]] const auto released = held_->release();
+    throw;
+  }
+}
+
+Failure Acquiring::refusal() {
+  if (waiting_.late() && held_.code() == Errc::cancelled) return {store_failure, limit_.sentence};
+  Failure failure = failure_of(held_.error());
+  if (failure.code != not_acquired) return failure;
+  // The library tells of what was left for it.
+  const std::string within = "within " + base::format_duration(wait_);
+  if (const std::size_t at = failure.sentence.find(within); options_.wait && at != std::string::npos) {
+    failure.sentence.replace(at, within.size(), "within " + base::format_duration(*options_.wait));
+  }
+  for (const Wanted& wanted : errand_.wanted) {
+    const Result<LockView> view = client_->inspect(wanted.name, wanted.kind);
+    if (!view || !view->holders.empty() || view->shut_for <= 0s) continue;
+    failure.sentence = fmt::format("{} is shut for another {}: its last holder has failed, and had a lock-delay",
+                                   in_quotes(wanted.name), format_age(view->shut_for));
+  }
+  return failure;
+}
+
+Held Acquiring::finish(const Signals& signals, const Front& front) {
+  return result(waiting_.finish(signals, front, limit_));
+}
+
+Held Acquiring::finish(const Signals& signals, int output) { return result(waiting_.finish(signals, output, limit_)); }
+
+Held Acquiring::result(std::optional<int> signal) {
+  if (signal) {
+    const Failure failure{by_signal + *signal,
+                          fmt::format("{} while waiting for {}", signal_name(*signal), errand_.awaited)};
+    log_.refused(failure.sentence);
+    throw failure;
+  }
+  if (held_) {
+    Held held = std::move(*held_);
+    log_.granted(held.sequencers().front().token);
+    if (options_.verbose) fmt::print(stderr, "pawl: granted, token {}\n", held.sequencers().front().token.to_string());
+    return held;
+  }
+  Failure failure = refusal();
+  log_.refused(failure.sentence);
+  if (failure.code == not_acquired && options_.code_of_not_acquired) {
+    failure = {*options_.code_of_not_acquired, options_.verbose ? failure.sentence : ""};
+  }
+  throw failure;
+}
+
+}  // namespace pawl::cli

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "apps/cli/run/wanted.hpp"
+
+#include <pawl/options.hpp>
+#include <pawl/token.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::cli {
+
+/// `--log FILE`: a JSON object on each line for what has become of a run, appended in one write, so that several runs may
+/// share a file.
+///
+/// | event    | when                                            | besides time, host, pid and locks |
+/// |----------|-------------------------------------------------|-----------------------------------|
+/// | asked    | the store was asked for the locks               |                                   |
+/// | granted  | they are held                                   | token, waited_ms                  |
+/// | refused  | they were not granted                           | reason                            |
+/// | lost     | the command was ended because of it             | token, reason                     |
+/// | released | the command and its descendants have ended      | token, exit_code, held_ms         |
+class RunLog {
+ public:
+  /// Throws Failure when the file cannot be written. Without a file it does nothing.
+  RunLog(const std::optional<std::string>& file, const std::vector<Wanted>& wanted);
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+  ~RunLog();
+
+  void asked();
+  void granted(const Token& token);
+  void refused(std::string_view reason) const;
+  void lost(std::string_view reason) const;
+  void released(int exit_code) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void write(std::string_view event, const std::string& members = {}) const;
+
+  int file_ = -1;
+  std::string locks_;
+  std::string token_;
+  Clock::time_point since_ = Clock::now();
+};
+
+}  // namespace pawl::cli
