@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Refuses a test that cannot fail: a body without any assertion.
+"""Refuses a test that cannot fail: a body without any assertion; and two fixtures under one suite name in a folder, which one
+program would refuse to run.
 
 An assertion is one of GoogleTest's, a static_assert, or a call of a helper whose name says that it asserts: expect_..., must_... A test whose
 body only calls such a helper is fine.
@@ -14,6 +15,7 @@ from pathlib import Path
 
 CASE = re.compile(r"^TEST(?:_F|_P)?\((\w+), (\w+)\) \{(.*?)^\}|^TEST(?:_F|_P)?\((\w+), (\w+)\) \{(.*)\}$",
                   re.DOTALL | re.MULTILINE)
+FIXTURE = re.compile(r"^TEST(_F|_P)?\((\w+),", re.MULTILINE)
 ASSERTION = re.compile(r"\b(?:EXPECT_|ASSERT_|FAIL\b|ADD_FAILURE\b|static_assert\b|expect_|must_)")
 
 
@@ -25,8 +27,27 @@ def blind_tests(text):
             yield f"{suite}.{name}"
 
 
+def fixtures(text, source):
+    """(suite, fixture) of each test; a fixture belongs to the source that defines it, and that of TEST() to all."""
+    for macro, suite in FIXTURE.findall(text):
+        yield suite, (macro, source if macro else "")
+
+
+def clashes(sources):
+    """The suites that have several fixtures; `sources` are (name, text)."""
+    found = {}
+    for name, text in sources:
+        for suite, fixture in fixtures(text, name):
+            found.setdefault(suite, set()).add(fixture)
+    return sorted(suite for suite, of_suite in found.items() if len(of_suite) > 1)
+
+
 def check(root):
     complaints = []
+    for folder in sorted((root / "tests").iterdir()):
+        sources = [(path.name, path.read_text()) for path in sorted(folder.glob("*_test.cpp"))]
+        for suite in clashes(sources):
+            complaints.append(f"tests/{folder.name}: the suite {suite} has several fixtures; name them differently")
     for folder in ("src", "tests"):
         for path in sorted((root / folder).rglob("*_test.cpp")):
             for name in blind_tests(path.read_text()):
@@ -40,6 +61,8 @@ def self_test():
     assert not list(blind_tests("TEST_P(A, Sees) {\n  if (x) {\n    EXPECT_TRUE(y);\n  }\n}\n"))
     assert not list(blind_tests("TEST(A, ByAHelper) {\n  expect_order(turns);\n}\n"))
     assert list(blind_tests("TEST(A, Blind) {\n  call();\n}\nTEST(A, Sees) {\n  EXPECT_TRUE(y);\n}\n")) == ["A.Blind"]
+    assert clashes([("a", "TEST(A, B) {"), ("b", "TEST_F(A, C) {")]) == ["A"]
+    assert not clashes([("a", "TEST(A, B) {"), ("b", "TEST(A, C) {\nTEST_F(D, E) {")])
     return 0
 
 
