@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What the documents quote must be what the tests compile, and what they print must be what the command prints.
 
-Every ```cpp block in README.md and docs/ must stand, line by line, in a file under examples/; how far it is indented does
-not matter. Every relative link must lead to a file, and to a heading in it; a link [`Suite.Case`](x_test.cpp) to a test that is
-there.
+Every ```cpp block in README.md, README.zh-CN.md and docs/ must stand, line by line, in a file under examples/; how far it is
+indented does not matter. Every relative link must lead to a file, and to a heading in it; a link [`Suite.Case`](x_test.cpp) to a
+test that is there. Every block in README.zh-CN.md must stand in README.md, apart from comments behind #.
 
 usage: check_docs.py                           the quotations and the links
        check_docs.py --schemes PAWL [--write]  the tables in docs/guarantees.md: `PAWL schemes --markdown` must print the
-                                               same, apart from stores that this PAWL was built without
+                                               same, apart from stores that this PAWL was built without; and docs/schemes.md
+                                               must have a row for each scheme
        check_docs.py --self-test
 """
 import pathlib
@@ -20,13 +21,14 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
 FENCED = re.compile(r"^```.*?^```", re.S | re.M)
+COMMENT = re.compile(r"\s+# .*$", re.M)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 TEST_LINK = re.compile(r"\[`(\w+)\.(\w+)`\]\(([^)\s]+\.cpp)\)")
 TABLES = re.compile(r"(?<=<!-- pawl schemes --markdown -->\n).*?(?=<!-- end -->)", re.S)
 
 
 def documents(root):
-    return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    return [root / "README.md", root / "README.zh-CN.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def indented(block):
@@ -77,6 +79,15 @@ def missing_tests(root):
                 yield f"{document.relative_to(root)}: there is no test {suite}.{case} in {target}"
 
 
+def untranslated(root):
+    """Blocks of the Chinese README that README.md has not got: commands must be the same in both."""
+    translation = root / "README.zh-CN.md"
+    original = COMMENT.sub("", (root / "README.md").read_text())
+    for block in FENCED.findall(translation.read_text()) if translation.exists() else []:
+        if COMMENT.sub("", block) not in original:
+            yield f"{translation.name}: README.md has not got this: {block.splitlines()[1]}"
+
+
 def row_key(line):
     """The store and the scheme of a row; nothing for any other line."""
     cells = [cell.strip() for cell in line.split("|")]
@@ -103,6 +114,14 @@ def schemes(document, printed, write=False):
             yield f"{document.name}: `pawl schemes --markdown` prints something else; check_docs.py --schemes PAWL --write"
 
 
+def unlisted(document, printed):
+    """Schemes without a row in the document."""
+    listed = {row_key(line) for line in document.read_text().splitlines()}
+    for key in dict.fromkeys(filter(None, map(row_key, printed.splitlines()))):
+        if key not in listed:
+            yield f"{document.name}: there is no row for {' '.join(key)}"
+
+
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
@@ -120,10 +139,19 @@ def self_test():
         readme.write_text("[`Promise.IsBroken`](a_test.cpp)\n")
         assert len(list(missing_tests(root))) == 1
 
+        readme.write_text("```sh\na b    # c\nd\n```\n")
+        translation = root / "README.zh-CN.md"
+        translation.write_text("```sh\na b # e\nd\n```\n")
+        assert not list(untranslated(root)), list(untranslated(root))
+        translation.write_text("```sh\na c # c\nd\n```\n")
+        assert len(list(untranslated(root))) == 1
+
         printed = "| store | scheme | fair |\n|---|---|---|\n| file | `queue` | yes |\n"
         page = lambda rows: readme.write_text(f"a\n<!-- pawl schemes --markdown -->\n{rows}<!-- end -->\nb\n")
         page(printed)
         assert not list(schemes(readme, printed))
+        assert not list(unlisted(readme, printed))
+        assert len(list(unlisted(readme, printed + "| redis | `queue` | yes |\n"))) == 1
         page(printed + "| redis | `queue` | yes |\n")
         assert not list(schemes(readme, printed)), "a store that is not built is not judged"
         assert list(schemes(readme, printed.replace("yes", "-"), write=True)), "and never removed"
@@ -140,9 +168,10 @@ def main():
     if "--schemes" in sys.argv:
         command = [sys.argv[sys.argv.index("--schemes") + 1], "schemes", "--markdown"]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        found = list(schemes(ROOT / "docs" / "guarantees.md", printed, "--write" in sys.argv))
+        found = [*schemes(ROOT / "docs" / "guarantees.md", printed, "--write" in sys.argv),
+                 *unlisted(ROOT / "docs" / "schemes.md", printed)]
     else:
-        found = [*complaints(ROOT), *missing_tests(ROOT)]
+        found = [*complaints(ROOT), *missing_tests(ROOT), *untranslated(ROOT)]
     print("\n".join(found))
     return 1 if found else 0
 

@@ -85,6 +85,28 @@ class RedisHazard : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Schemes, RedisHazard, testing::Values("queue", "simple", "redisson"),
                          [](const auto& scheme) { return std::string(scheme.param); });
 
+// Taken twice
+
+TEST_F(NaiveRedisLock, TakenTwiceByOneThreadWaitsForItself) {
+  UnownedLock outer(alice_, "job"), inner(alice_, "job");
+  ASSERT_TRUE(outer.take("alice", 60s));
+  EXPECT_FALSE(inner.take("alice", 60s)) << "the accident: she waits for herself until her lease ends";
+}
+
+TEST_P(RedisHazard, TakenTwiceByOneThreadIsHeldUntilTheLastUnlock) {
+  RedisServer server;
+  Client alice(url(server, "")), bob(url(server, ""));
+  Mutex mutex = alice.mutex("job"), bobs = bob.mutex("job");
+  mutex.lock();
+  mutex.lock();
+  EXPECT_EQ(mutex.acquire().code(), Errc::would_deadlock) << "a Hold would wait for her own lock()";
+  mutex.unlock();
+  EXPECT_FALSE(bobs.try_lock());
+  mutex.unlock();
+  EXPECT_TRUE(bobs.try_lock_for(60s));
+  bobs.unlock();
+}
+
 // Wrong release
 
 TEST_F(NaiveRedisLock, ALateReleaseDeletesTheLockOfSomebodyElse) {

@@ -10,7 +10,7 @@
 namespace pawl::test {
 
 /// What can be found broken in a world. For each of them a known bug is planted by which it is seen at least once
-/// (oracles_test.cpp); one that cannot be seen would prove nothing.
+/// (planted_bugs_test.cpp); one that cannot be seen would prove nothing.
 enum class Oracle : std::uint8_t {
   two_holders,
   lost_came_back,
