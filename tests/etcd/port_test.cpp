@@ -6,7 +6,7 @@
 #include "store/record.hpp"
 #include "store/registry.hpp"
 #include "store/store.hpp"
-#include "tests/etcd/new_leader.hpp"
+#include "tests/etcd/altering_members.hpp"
 #include "tests/etcd/transport_client.hpp"
 #include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
@@ -217,6 +217,47 @@ TEST(EtcdPort, NoClaimIsGrantedInTheOldEpochOnceARestoreWasNoticed) {
     }
   }
   for (auto& claim : claims) EXPECT_FALSE(granted_behind(test::take(claim)));
+}
+
+// etcd#20418: after a pause of the server, Debian's 3.4 may answer a read with what was true before.
+TEST(EtcdPort, AStaleReadIsNoRestore) {
+  const EtcdServer server;  // nothing else may move its revision
+  test::StaleReads stale(server.port());
+  PortClient alice("etcd://127.0.0.1:" + std::to_string(stale.port()) + "?prefix=stale/");
+  const SessionId session = alice.open();
+  const Claim held = alice.wish(session, "job");
+  const Token token = alice.must_have(held);
+  stale.give(1);
+  EXPECT_EQ(alice.look(held).value().place, Standing::Place::held) << "it is read again";
+  EXPECT_EQ(stale.left(), 0);
+  stale.give(1);
+  EXPECT_EQ(alice.epoch(), token.epoch());
+  EXPECT_EQ(stale.left(), 0);
+  stale.give(1000);
+  EXPECT_EQ(alice.look(held).code(), Errc::store_unavailable);
+  EXPECT_LT(stale.left(), 1000);
+  EXPECT_TRUE(alice.renew(session)) << "by a write, whose reply is never stale";
+  stale.give(0);
+  EXPECT_EQ(alice.look(held).value().token, token);
+  EXPECT_EQ(alice.epoch(), token.epoch());
+}
+
+// A read tells of it first.
+TEST(EtcdPort, ARestoreThatAReadHasNoticedIsConfirmedByAWriteAndBeginsANewEpoch) {
+  EtcdServer server;
+  const test::TemporaryFolder folder;
+  PortClient alice(url_of(server, "read-restore/"));
+  const SessionId session = alice.open();
+  const Claim early = alice.wish(session, "job");
+  const Token before = alice.must_have(early);
+  server.snapshot(folder.path() + "/snapshot");
+  for (int i = 0; i < 5; ++i) alice.must_have(alice.wish(session, "late " + std::to_string(i)));
+  server.restore(folder.path() + "/snapshot");
+  EXPECT_TRUE(eventually([&] {
+    const Result<Standing> standing = alice.look(early);
+    return standing.code() == Errc::lost;
+  }));
+  EXPECT_GT(alice.epoch(), before.epoch());
 }
 
 TEST(EtcdPort, ALeaderThatHasNotHeardOfTheSessionYetDoesNotEndIt) {

@@ -96,18 +96,38 @@ TEST(EtcdWeather, ALeaseRevokedByHandEndsItsHoldsAndFreesTheirLocks) {
   EXPECT_TRUE(next->valid());
 }
 
-TEST(EtcdWeather, AKeyDeletedByHandEndsItsHold) {
+TEST(EtcdWeather, AKeyDeletedByHandEndsItsHoldAtTheNextRenewal) {
   const EtcdServer& server = EtcdServer::shared();
   const std::string prefix = fresh_prefix();
-  Client alice(server.url("?lease=6s&prefix=" + prefix)), bob(server.url("?prefix=" + prefix));
+  Client alice(server.url("?lease=15s&prefix=" + prefix)), bob(server.url("?prefix=" + prefix));
   Hold hold = alice.mutex("job").acquire().value();
-  server.must_ctl({"del", line_of(server, prefix).at(0).key});
+  const std::string key = line_of(server, prefix).at(0).key;
+  const Hold other = alice.mutex("other").acquire().value();
+  server.must_ctl({"del", key});
   const Result<Hold> next = bob.mutex("job").acquire({.wait = hang});
   ASSERT_TRUE(next) << next.error().to_string();
   EXPECT_GT(next->token(), hold.token());
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+  EXPECT_EQ(other.state(), HoldState::held) << "its session lives on";
+  EXPECT_EQ(alice.metrics().sessions_opened, 1U);
   EXPECT_THAT(hold.release().code(), AnyOf(Errc::lost, Errc::not_owner));
   EXPECT_TRUE(next->valid());
-  EXPECT_THAT(line_of(server, prefix), SizeIs(1)) << "the next holder's";
+  EXPECT_THAT(line_of(server, prefix), SizeIs(2)) << "the next holder's, and the other one";
+}
+
+// With the session's key: long before the next renewal, which is due after 200 s.
+TEST(EtcdWeather, ADeletedPrefixEndsItsHoldsAtOnce) {
+  const EtcdServer& server = EtcdServer::shared();
+  const std::string prefix = fresh_prefix();
+  Client alice(server.url("?lease=600s&prefix=" + prefix)), bob(server.url("?prefix=" + prefix));
+  const Hold hold = alice.mutex("job").acquire().value();
+  server.must_ctl({"del", "--prefix", prefix});
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+  EXPECT_FALSE(hold.valid());
+  const Result<Hold> next = bob.mutex("job").acquire({.wait = hang});
+  ASSERT_TRUE(next) << next.error().to_string();
+  EXPECT_GT(next->token(), hold.token());
+  EXPECT_TRUE(alice.mutex("another").acquire({.wait = hang})) << "with a new session";
 }
 
 // reliability.md, etcd: the lease of a waiter ends, and then its turn comes.

@@ -9,31 +9,32 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
 
 namespace pawl::test {
 
-/// Stands between one client and etcd, and answers keepalives as a leader does that has just been elected and has not heard
-/// of a lease yet: TTL 0. (All else is the server's.)
-class NewLeader {
+/// Stands between one client and etcd, and passes on each DATA frame of a reply as `alter` has left it, which must be as long
+/// as it was.
+/// Limit: one connection at a time.
+class AlteredReplies {
  public:
-  explicit NewLeader(std::uint16_t server) : server_(server), thread_([this] { run(); }) {}
-  NewLeader(const NewLeader&) = delete;
-  NewLeader& operator=(const NewLeader&) = delete;
-  ~NewLeader() {
+  /// `message`: what the frame carries, without the five bytes of gRPC before it.
+  using Alter = std::function<void(std::string& message)>;
+
+  AlteredReplies(std::uint16_t server, Alter alter)
+      : server_(server), alter_(std::move(alter)), thread_([this] { run(); }) {}
+  AlteredReplies(const AlteredReplies&) = delete;
+  AlteredReplies& operator=(const AlteredReplies&) = delete;
+  ~AlteredReplies() {
     over_ = true;
     bell_.ring();
     thread_.join();
   }
 
   std::uint16_t port() const { return listener_.port(); }
-  /// The next so many answers that tell this TTL tell 0. (Below 128, for it is one byte then.)
-  void deny(char ttl, int times) {
-    ttl_ = ttl;
-    times_ = times;
-  }
 
  private:
   void run() {
@@ -66,32 +67,31 @@ class NewLeader {
       }
     }
   }
-  /// All whole frames of HTTP/2. The TTL is what a message about a lease ends with.
+  /// All whole frames of HTTP/2.
   std::string take_frames(std::string& from) {
-    constexpr std::size_t header = 9;
-    constexpr char ttl_tag = 0x18;
+    constexpr std::size_t header = 9, grpc_header = 5;
     std::string out;
     while (from.size() >= header) {
       const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(from[i])); };
       const std::size_t size = header + (byte(0) << 16U) + (byte(1) << 8U) + byte(2);
       if (from.size() < size) break;
-      std::string frame = from.substr(0, size);
+      const bool data = from[3] == 0;
+      std::string front = from.substr(0, header), rest = from.substr(header, size - header);
       from.erase(0, size);
-      const bool data = frame[3] == 0;
-      if (data && size > header + 2 && frame[size - 2] == ttl_tag && frame[size - 1] == ttl_ && times_ > 0) {
-        --times_;
-        frame[size - 1] = 0;
+      if (data && rest.size() > grpc_header) {
+        std::string message = rest.substr(grpc_header);
+        alter_(message);
+        if (message.size() == rest.size() - grpc_header) rest.replace(grpc_header, message.size(), message);
       }
-      out += frame;
+      out += front + rest;
     }
     return out;
   }
 
   const std::uint16_t server_;
+  const Alter alter_;
   const Socket listener_ = listen_on_tcp();
   const Bell bell_;
-  std::atomic<char> ttl_ = 0;
-  std::atomic<int> times_ = 0;
   std::atomic<bool> over_ = false;
   std::thread thread_;  // last: it uses all the others
 };
