@@ -205,7 +205,7 @@ endif()
 # They have names in common with their neighbours.
 set_source_files_properties(
   src/base/real_runtime_test.cpp src/session/keeper_test.cpp src/session/validity_test.cpp tests/redis/faults_test.cpp
-  tests/etcd/cluster_transport_test.cpp tests/etcd/transport_test.cpp tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp
+  tests/etcd/cluster_transport_test.cpp tests/etcd/login_test.cpp tests/etcd/tls_test.cpp tests/etcd/transport_test.cpp tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp
   tests/support/socks_proxy.cpp tests/zookeeper/fork_test.cpp tests/zookeeper/hazards_test.cpp tests/zookeeper/interop_test.cpp
   tests/zookeeper/names_test.cpp tests/zookeeper/servers_test.cpp tests/zookeeper/auth_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(unit_sources)
