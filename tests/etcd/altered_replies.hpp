@@ -16,13 +16,47 @@
 
 namespace pawl::test {
 
-/// Stands between one client and etcd, and passes on each DATA frame of a reply as `alter` has left it, which must be as long
-/// as it was.
+/// A frame of HTTP/2.
+class Frame {
+ public:
+  explicit Frame(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  const std::string& bytes() const { return bytes_; }
+  bool is_data() const { return !bytes_.empty() && bytes_[3] == 0; }
+  /// Of gRPC. Empty: it carries none, or not a whole one.
+  std::string message() const { return is_data() && bytes_.size() > front ? bytes_.substr(front) : ""; }
+  void set_message(const std::string& message) {
+    bytes_ = bytes_.substr(0, header) + std::string(1, '\0') + number(message.size(), 4) + message;
+    bytes_.replace(0, 3, number(message.size() + 5, 3));
+  }
+  /// Instead of it, the end of its call with that status.
+  void become_status(const std::string& code, const std::string& text) {
+    const auto literal = [](const std::string& value) { return static_cast<char>(value.size()) + value; };
+    const auto field = [&](const std::string& name, const std::string& value) {
+      return std::string(1, '\0') + literal(name) + literal(value);  // of HPACK: literal, and not kept
+    };
+    const std::string block = field("grpc-status", code) + field("grpc-message", text);
+    constexpr char headers = 1, ends_stream_and_headers = 5;
+    bytes_ = number(block.size(), 3) + headers + ends_stream_and_headers + bytes_.substr(5, 4) + block;
+  }
+  void drop() { bytes_.clear(); }
+
+ private:
+  static constexpr std::size_t header = 9, front = header + 5;
+  static std::string number(std::size_t value, int bytes) {
+    std::string text;
+    for (int i = bytes - 1; i >= 0; --i) text += static_cast<char>(value >> (8 * i) & 255U);
+    return text;
+  }
+
+  std::string bytes_;
+};
+
+/// Stands between one client and etcd, and passes on each frame of a reply as `alter` has left it.
 /// Limit: one connection at a time.
 class AlteredReplies {
  public:
-  /// `message`: what the frame carries, without the five bytes of gRPC before it.
-  using Alter = std::function<void(std::string& message)>;
+  using Alter = std::function<void(Frame& frame)>;
 
   AlteredReplies(std::uint16_t server, Alter alter)
       : server_(server), alter_(std::move(alter)), thread_([this] { run(); }) {}
@@ -67,23 +101,17 @@ class AlteredReplies {
       }
     }
   }
-  /// All whole frames of HTTP/2.
   std::string take_frames(std::string& from) {
-    constexpr std::size_t header = 9, grpc_header = 5;
+    constexpr std::size_t header = 9;
     std::string out;
     while (from.size() >= header) {
       const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(from[i])); };
       const std::size_t size = header + (byte(0) << 16U) + (byte(1) << 8U) + byte(2);
       if (from.size() < size) break;
-      const bool data = from[3] == 0;
-      std::string front = from.substr(0, header), rest = from.substr(header, size - header);
+      Frame frame(from.substr(0, size));
       from.erase(0, size);
-      if (data && rest.size() > grpc_header) {
-        std::string message = rest.substr(grpc_header);
-        alter_(message);
-        if (message.size() == rest.size() - grpc_header) rest.replace(grpc_header, message.size(), message);
-      }
-      out += front + rest;
+      alter_(frame);
+      out += frame.bytes();
     }
     return out;
   }

@@ -117,6 +117,23 @@ TEST(EtcdTransport, AThousandWatchesShareOneStream) {
   EXPECT_TRUE(ear.waits_for(10));
 }
 
+// A server that is pinged too often says GOAWAY to the third one.
+TEST(EtcdTransport, AnIdleWatchIsPingedNoMoreOftenThanServersAllow) {
+  std::atomic<int> pings = 0, downs = 0;
+  Proxy proxy(EtcdServer::shared().port(), test::etcd_framing([&](const test::EtcdMessage& message) {
+                if (message.method == "PING") ++pings;
+              }));
+  Cluster::Plan plan;
+  plan.down = [&](const std::string&) { ++downs; };
+  Client client("etcd://127.0.0.1:" + std::to_string(proxy.port()), plan);
+  Ear ear;
+  ASSERT_TRUE(client.watched_from(client.watch("transport/idle", ear)));
+  EXPECT_TRUE(eventually([&] { return pings >= 4; }, 300s));
+  ASSERT_TRUE(client.txn(put("transport/idle", "1")));
+  EXPECT_TRUE(ear.waits_for(1));
+  EXPECT_EQ(downs, 0);
+}
+
 // Larger than a window of HTTP/2 (64 KiB) each way.
 TEST(EtcdTransport, LargeMessagesGoBothWays) {
   Client client(EtcdServer::shared().url());
