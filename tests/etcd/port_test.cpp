@@ -238,15 +238,17 @@ TEST(EtcdPort, ARenewalOfARevokedLeaseIsNotBelieved) {
 // python-etcd3#1107: the key before ours goes after we were told of it, and before it is watched.
 TEST(EtcdPort, AKeyThatGoesBeforeItIsWatchedIsNotWaitedFor) {
   const EtcdServer& server = EtcdServer::shared();
+  std::string first;
   std::atomic<int> deleted = 0;
   const auto delete_it = [&](const EtcdMessage& message) {
     if (message.method != "Watch" || !message.names("unseen/queue/") || deleted > 0) return;
     ++deleted;
-    server.must_ctl({"del", server.records("unseen/queue/").at(0).key});
+    server.must_ctl({"del", first});
   };
   const Proxy proxy(server.port(), test::etcd_framing(delete_it));
   PortClient alice(url_of(server, "unseen/")), bob(url_through(proxy, "unseen/"));
   alice.must_have(alice.wish(alice.open(), "job"));
+  first = server.records("unseen/queue/").at(0).key;
   const Claim next = bob.wish(bob.open(), "job");
   EXPECT_TRUE(bob.has(next)) << "in one go: nothing will tell of it later";
   EXPECT_EQ(deleted, 1);
