@@ -63,6 +63,10 @@ bench: setup
 	@bench/redis_bench.py
 	$(call title,bench: ZooKeeper$(comma) the same)
 	@bench/zookeeper_bench.py
+	$(call title,bench: etcd$(comma) the same)
+	@bench/etcd_bench.py
+	$(call title,bench: MySQL$(comma) the same)
+	@bench/mysql_bench.py
 
 test: setup-test test-release
 

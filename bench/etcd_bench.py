@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The etcd store beside its floor and beside Go's client, in one run and in turns: see bench/README.md."""
 
-from harness.cases import measure_hand_over, measure_threads, measure_waiters, play_pairs
+from harness.cases import measure_hand_over, measure_short_holds, measure_threads, measure_waiters, play_pairs
 from harness.cast import make_go
 from harness.figures import row
 from harness.run import Subject, main
@@ -26,10 +26,17 @@ class Etcd(Subject):
     queue_floor = "queue"
     pair_floor = "pair"
     peers = {"go-etcd": make_go("go-etcd", "go.etcd.io/etcd/client/v3", polls=False)}
-    turns = {"hand-over": 0.5, "waiters": {2: 0.5, 16: 0.5, 100: 1, 1000: 4}, "threads": 0.3}
+    turns = {"hand-over": 0.5, "short-holds": 1, "waiters": {2: 0.5, 16: 0.5, 100: 1, 1000: 4}, "threads": 0.3}
     pair_goal = 2.5
-    cases = {"pairs": measure_pairs, "hand-over": measure_hand_over, "waiters": measure_waiters, "threads": measure_threads}
-    shares = {"pairs": 0.2, "hand-over": 0.15, "waiters": 0.55, "threads": 0.1}
+    short_hold_goal = 15  # times faster than Go's client, which is told of each change by the server's tick of 100 ms
+    cases = {
+        "pairs": measure_pairs,
+        "hand-over": measure_hand_over,
+        "short-holds": measure_short_holds,
+        "waiters": measure_waiters,
+        "threads": measure_threads,
+    }
+    shares = {"pairs": 0.2, "hand-over": 0.1, "short-holds": 0.1, "waiters": 0.5, "threads": 0.1}
     cores = {"pairs": "apart"}
 
     @staticmethod

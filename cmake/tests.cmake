@@ -135,7 +135,7 @@ set(pawl_fuzzed_sources
     store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
     store/redis/script.cpp
-    store/etcd/grpc.cpp store/etcd/status.cpp
+    store/etcd/grpc.cpp store/etcd/layout.cpp store/etcd/news.cpp store/etcd/sight.cpp store/etcd/status.cpp store/etcd/watches.cpp
     store/zookeeper/config.cpp store/zookeeper/layout.cpp store/record.cpp)
 
 if(NOT PAWL_STORE_FILE)
@@ -205,7 +205,7 @@ endif()
 # They have names in common with their neighbours.
 set_source_files_properties(
   src/base/real_runtime_test.cpp src/session/keeper_test.cpp src/session/validity_test.cpp tests/redis/faults_test.cpp
-  tests/etcd/cluster_transport_test.cpp tests/etcd/transport_test.cpp tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp
+  tests/etcd/cluster_transport_test.cpp tests/etcd/login_test.cpp tests/etcd/tls_test.cpp tests/etcd/transport_test.cpp tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp
   tests/support/socks_proxy.cpp tests/zookeeper/fork_test.cpp tests/zookeeper/hazards_test.cpp tests/zookeeper/interop_test.cpp
   tests/zookeeper/names_test.cpp tests/zookeeper/servers_test.cpp tests/zookeeper/auth_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(unit_sources)
@@ -513,21 +513,25 @@ if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND PAWL_STORE_
   list(FILTER fuzz_targets EXCLUDE REGEX "/replay\\.cpp$")
   if(PAWL_SANITIZE MATCHES "fuzzer")
     list(TRANSFORM pawl_fuzzed_sources PREPEND ${PROJECT_SOURCE_DIR}/src/)
-    add_library(pawl_fuzzed STATIC EXCLUDE_FROM_ALL ${pawl_fuzzed_sources} $<TARGET_OBJECTS:pawl_asio>)
+    add_library(pawl_fuzzed STATIC EXCLUDE_FROM_ALL ${pawl_fuzzed_sources} $<TARGET_OBJECTS:pawl_asio>
+                $<TARGET_OBJECTS:pawl_etcd_proto>)
     target_include_directories(pawl_fuzzed PUBLIC include)
+    pawl_speaks_etcd(pawl_fuzzed)
     pawl_is_compiled_as_library(pawl_fuzzed)
     add_custom_target(pawl_fuzzers)
     foreach(source IN LISTS fuzz_targets)
       get_filename_component(name ${source} NAME_WE)
       pawl_test_program(fuzz_${name} OPTIMIZED SOURCES ${source} LINK pawl_fuzzed)
-      target_link_libraries(fuzz_${name} PRIVATE ZooKeeper::ZooKeeper Nghttp2::Nghttp2)
+      target_link_libraries(fuzz_${name} PRIVATE ZooKeeper::ZooKeeper)
+      pawl_speaks_etcd(fuzz_${name})
       target_compile_definitions(fuzz_${name} PRIVATE PAWL_LIBFUZZER)
       target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
       add_dependencies(pawl_fuzzers fuzz_${name})
     endforeach()
   else()
     pawl_test_program(pawl_fuzz_replay SOURCES ${fuzz_sources} LINK pawl)
-    target_link_libraries(pawl_fuzz_replay PRIVATE ZooKeeper::ZooKeeper Nghttp2::Nghttp2 GTest::gmock)
+    target_link_libraries(pawl_fuzz_replay PRIVATE ZooKeeper::ZooKeeper GTest::gmock)
+    pawl_speaks_etcd(pawl_fuzz_replay)
     set_target_properties(pawl_fuzz_replay PROPERTIES UNITY_BUILD ON)
     add_test(NAME unit/fuzz_corpus COMMAND pawl_fuzz_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus)
     set_tests_properties(unit/fuzz_corpus PROPERTIES LABELS unit TIMEOUT 300)

@@ -8,6 +8,7 @@ from harness.figures import Turns, plain_row, row
 
 PROCESSES = 8  # over which waiters are spread
 THREADS = 8
+SHORT_HOLD = 1000  # microseconds
 
 
 def play_pairs(bench, participants, turn):
@@ -46,12 +47,17 @@ def measure_threads(bench):
     rows = []
     for who in cast.pawl.values():
         one = row(bench, f"{THREADS} threads of one process, {who.scheme}", cost, who.name, cast.queue_floor.name)
-        ratios = [peer["to_pawl"] for peer in one["peers"].values() if peer["to_pawl"] is not None]
-        if ratios:
-            one["to_best_peer"] = best = min(ratios)
-            one["goal"], one["met"] = 10, best >= 10
-        rows.append(one)
+        rows.append(beside_best_peer(one, 10))
     return rows
+
+
+def beside_best_peer(one, goal):
+    """So many times faster than each of them."""
+    ratios = [peer["to_pawl"] for peer in one["peers"].values() if peer["to_pawl"] is not None]
+    if ratios:
+        one["to_best_peer"] = best = min(ratios)
+        one["goal"], one["met"] = goal, best >= goal
+    return one
 
 
 def measure_hand_over(bench):
@@ -81,6 +87,31 @@ def measure_hand_over(bench):
             rows += [beside(bench, cost, floor) for floor in bench.more_floors()]
             rows += [beside(bench, cost, pair, goal=bench.subject.pair_goal)] if pair else []
     return rows
+
+
+def measure_short_holds(bench):
+    """Two processes take turns, and each keeps the lock for a millisecond, which does not count."""
+    turn = bench.subject.turns["short-holds"]
+    cast = bench.cast
+    pair = cast.floor[bench.subject.pair_floor]
+    participants = [cast.queue, cast.queue_floor, pair] + cast.peers
+    fleets = bench.fleets("short-holds", participants, 2, 1)
+    outcome = Contention()
+
+    def play(fleet, number):
+        if fleet.who is pair:  # nobody waits for it
+            outcome.cost.add(pair.name, int(fleet.members[0].ask(f"pairs short-pair {int(turn * 1000)}").split()[1]))
+            return
+        if number == 0:
+            contend(fleet, f"warm-up-{slug(fleet.who)}", 2, 2 * fleet.who.warm_up, SHORT_HOLD)
+        waiters, start, end = contend(fleet, f"short-{slug(fleet.who)}-{number}", 2, turn, SHORT_HOLD)
+        outcome.add(fleet.who, waiters, start, end, turn)
+
+    bench.play("short-holds", fleets, bench.rounds("short-holds", turn, participants), play)
+    name = f"hand-over after a hold of 1 ms, {cast.queue.scheme}"
+    one = outcome.describe(row(bench, name, outcome.cost, cast.queue.name, pair.name, goal=2.5), [who.name for who in participants])
+    peers = row(bench, "the same, beside the others", outcome.cost, cast.queue.name, cast.queue_floor.name)
+    return [one, beside_best_peer(peers, bench.subject.short_hold_goal)]
 
 
 def beside(bench, cost, floor, goal=None):

@@ -158,8 +158,14 @@ std::unique_ptr<World> etcd_queue() {
   return std::make_unique<RealWorld>(std::move(place));
 }
 std::unique_ptr<World> etcd_cluster_queue() {
-  const test::EtcdCluster& cluster = test::EtcdCluster::shared();
-  return std::make_unique<RealWorld>(etcd(cluster.url(), cluster[0]));
+  test::EtcdCluster& cluster = test::EtcdCluster::shared();
+  RealPlace place = etcd(cluster.url(), cluster[0]);
+  place.restart = [&cluster] {
+    for (std::size_t i = 0; i < cluster.size; ++i) cluster.kill(i);
+    for (std::size_t i = 0; i < cluster.size; ++i) cluster.start(i);
+    cluster.wait_until_they_serve();
+  };
+  return std::make_unique<RealWorld>(std::move(place));
 }
 #endif
 

@@ -6,12 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <string>
 
 namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
+using store::etcd::Cluster;
 using store::etcd::Heard;
 using test::Ear;
 using test::EtcdCluster;
@@ -78,6 +81,22 @@ TEST_F(EtcdClusterTransport, AnyMemberMayBeCutOff) {
   }
   ASSERT_TRUE(writes("healed"));
   EXPECT_TRUE(watch_hears("healed"));
+}
+
+// It answers pings, and there is no other request: without `hasleader` its watches would be silent for as long as it is cut off.
+TEST_F(EtcdClusterTransport, AWatchOnAMemberThatIsCutOffNoticesIt) {
+  const std::size_t alone = cluster_.follower();
+  std::atomic<int> downs = 0;
+  Cluster::Plan plan;
+  plan.down = [&](const std::string&) { ++downs; };
+  Client client(cluster_[alone].url(), plan);
+  Ear ear;
+  ASSERT_TRUE(client.watched_from(client.watch("cluster/a", ear)));
+  cluster_.cut(alone);
+  EXPECT_TRUE(eventually([&] { return downs > 0; })) << "while it is cut off";
+  cluster_.heal(alone);
+  ASSERT_TRUE(ear.waits_for(1));
+  EXPECT_EQ(ear.heard().front().what, Heard::What::missed);
 }
 
 TEST_F(EtcdClusterTransport, WithoutAMajorityNothingIsPromised) {

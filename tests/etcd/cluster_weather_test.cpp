@@ -3,6 +3,7 @@
 #include "etcd.pb.h"
 #include "tests/etcd/stage.hpp"
 
+#include <array>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -152,13 +153,23 @@ class Keepalives {
   int stale_ = 0;
 };
 
+/// Before these versions a leader that was deposed answers keepalives until it knows it (etcd#15247).
+bool asks_whether_it_still_leads(const EtcdServer& server) {
+  const std::array<int, 3> version = server.version();
+  if (version < std::array{3, 5, 0}) return version >= std::array{3, 4, 31};
+  return version >= std::array{3, 5, 13};
+}
+
 // traps-2.md's first: a leader that was stopped wakes up, does not know yet that it was deposed, and answers the keepalives
 // that wait for it with the full lease. For the leader that all the others follow, the lease goes on to run out.
 TEST(EtcdClusterWeather, AKeepaliveOfADeposedLeaderExtendsNothing) {
   constexpr auto lease = 12s;
-  int stale = 0;
-  for (int round = 0; round < 25 && stale == 0; ++round) {
+  int stale = 0, rounds = 25;
+  bool must_be_seen = true;
+  for (int round = 0; round < rounds && stale == 0; ++round) {
     EtcdCluster cluster;
+    must_be_seen = !asks_whether_it_still_leads(cluster[0]);
+    if (!must_be_seen) rounds = 3;  // there may be none to wait for, and the promise is the same
     const std::size_t old = cluster.leader();
     Keepalives keepalives;
     Proxy proxy(cluster[old].port(), test::etcd_framing({}, [&](const EtcdMessage& reply) { keepalives.hear(reply); }));
@@ -181,16 +192,18 @@ TEST(EtcdClusterWeather, AKeepaliveOfADeposedLeaderExtendsNothing) {
     // The new leader lets the leases run out unless it hears of them; it tells whole seconds, rounded down.
     while (steady_clock::now() - began < lease + 2s) {
       for (std::size_t i = 0; i < holds.size(); ++i) {
+        const auto looked = steady_clock::now();
         const Duration believed = holds[i].remaining();
         const auto left = cluster[now].seconds_left(leases[i]);
-        EXPECT_LE(believed, std::chrono::seconds(left.value_or(0)) + 1s) << "in round " << round;
+        const auto asking = steady_clock::now() - looked;  // this process may have stood still
+        EXPECT_LE(believed - asking, std::chrono::seconds(left.value_or(0)) + 1s) << "in round " << round;
       }
       std::this_thread::sleep_for(20ms);
     }
     stale = keepalives.stale();
     std::cout << "round " << round << ": " << stale << " stale replies\n";
   }
-  EXPECT_GT(stale, 0) << "no deposed leader has answered: the test has shown nothing";
+  EXPECT_TRUE(stale > 0 || !must_be_seen) << "no deposed leader has answered: the test has shown nothing";
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // What a lock costs etcd: requests and streams, counted on their way.
 
+#include "etcd.pb.h"
+#include "tests/etcd/port_client.hpp"
 #include "tests/etcd/stage.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -25,13 +28,14 @@ class Counted {
                })) {}
 
   std::uint16_t port() const { return proxy_.port(); }
-  /// Without keepalives, which come by the clock.
-  std::vector<EtcdMessage> take() {
+  std::vector<EtcdMessage> take_all() {
     const std::lock_guard lock(mutex_);
-    std::vector<EtcdMessage> taken;
-    std::copy_if(messages_.begin(), messages_.end(), std::back_inserter(taken),
-                 [](const EtcdMessage& one) { return one.method != "LeaseKeepAlive"; });
-    messages_.clear();
+    return std::exchange(messages_, {});
+  }
+  /// Without keepalives and pings, which come by the clock.
+  std::vector<EtcdMessage> take() {
+    std::vector<EtcdMessage> taken = take_all();
+    std::erase_if(taken, [](const EtcdMessage& one) { return one.method == "LeaseKeepAlive" || one.method == "PING"; });
     return taken;
   }
   std::size_t connections() const { return proxy_.connections(); }
@@ -85,7 +89,7 @@ TEST(EtcdCost, AWaiterTakesOneWatchAndOneLook) {
 class EtcdHandOver : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Waiters, EtcdHandOver, testing::Values(10U, 1000U), testing::PrintToStringParamName());
 
-// Ten clients of ours, and behind them as many keys of others as are missing.
+// Ten clients of ours, and behind them as many keys of others as are missing: a thousand of ours are below.
 TEST_P(EtcdHandOver, NoRequestIsAboutARangeAndTheirNumberDoesNotGrow) {
   constexpr std::size_t clients = 10;
   const EtcdServer& server = EtcdServer::shared();
@@ -121,9 +125,44 @@ TEST_P(EtcdHandOver, NoRequestIsAboutARangeAndTheirNumberDoesNotGrow) {
   EXPECT_LE(requests.size(), (clients + 1) * 3) << testing::PrintToString(methods_of(requests));
 }
 
+// A thousand claims in one line, each of them with a key and a watch of its own, and all of them get the lock in turn.
+TEST(EtcdHandOvers, NoneInALineOfAThousandIsAboutARange) {
+  constexpr std::size_t clients = 10, waiters = 1000;
+  const EtcdServer& server = EtcdServer::shared();
+  const std::string prefix = fresh_prefix();
+  Counted counted(server.port());
+  std::vector<std::unique_ptr<test::PortClient>> parties;
+  std::vector<store::SessionId> sessions;
+  for (std::size_t i = 0; i < clients; ++i) {
+    parties.push_back(std::make_unique<test::PortClient>(url_at(counted.port(), "?prefix=" + prefix)));
+    sessions.push_back(parties.back()->open(600s));
+  }
+  std::vector<store::Claim> line;
+  std::vector<std::atomic<bool>> told(waiters + 1);
+  for (std::size_t i = 0; i <= waiters; ++i) {
+    test::PortClient& party = *parties[i % clients];
+    line.push_back(party.wish(sessions[i % clients], "job"));
+    party.watch(line.back(), [&turn = told[i]] { turn = true; });
+    ASSERT_EQ(party.has(line.back()), i == 0);
+  }
+  EXPECT_THAT(line_of(server, prefix), SizeIs(waiters + 1));
+  counted.take();
+  for (std::size_t i = 0; i < waiters; ++i) {
+    EXPECT_EQ(parties[i % clients]->withdraw(line[i]).value(), store::Withdrawn::done);
+    ASSERT_TRUE(eventually([&] { return told[i + 1].load(); })) << "of the release before it";
+    ASSERT_TRUE(parties[(i + 1) % clients]->has(line[i + 1]));
+  }
+  const std::vector<EtcdMessage> requests = counted.take();
+  const auto ranges =
+      std::count_if(requests.begin(), requests.end(), [](const EtcdMessage& one) { return one.has_a_range(); });
+  EXPECT_EQ(ranges, 0);
+  EXPECT_LE(requests.size(), (waiters + 1) * 3) << testing::PrintToString(methods_of(requests));
+  for (std::size_t i = 0; i <= waiters; ++i) parties[i % clients]->unwatch(line[i]);
+}
+
 TEST(EtcdCost, AThousandLocksAreWaitedForWithOneStreamOfWatches) {
   const EtcdServer& server = EtcdServer::shared();
-  constexpr std::size_t locks = 1000;
+  constexpr std::size_t locks = 1000, sessions = 2;
   const std::string query = "?lease=60s&timeout=30s&prefix=" + fresh_prefix();
   Counted counted(server.port());
   Client holder(server.url(query)), waiter(url_at(counted.port(), query));
@@ -131,22 +170,27 @@ TEST(EtcdCost, AThousandLocksAreWaitedForWithOneStreamOfWatches) {
   for (std::size_t i = 0; i < locks; ++i) {
     holds.push_back(holder.mutex("job" + std::to_string(i)).acquire({.wait = hang}).value());
   }
+  const Hold other = waiter.mutex("other", {.lease = 30s}).acquire({.wait = hang}).value();
   std::vector<std::future<Result<Hold>>> waits;
   for (std::size_t i = 0; i < locks; ++i) waits.push_back(wait_for(waiter, "job" + std::to_string(i)));
   ASSERT_TRUE(waiters_are(holder, "job" + std::to_string(locks - 1), 1));
+  const std::uint64_t renewals = waiter.metrics().renewals;
+  EXPECT_TRUE(eventually([&] { return waiter.metrics().renewals >= renewals + 3; })) << "while it waits, every 5 s";
   for (Hold& hold : holds) EXPECT_TRUE(hold.release());
   for (auto& wait : waits) EXPECT_TRUE(wait.get());
   EXPECT_EQ(counted.connections(), 1U);
-  std::set<std::int64_t> streams;
-  std::size_t watches = 0;
-  for (const EtcdMessage& one : counted.take()) {
-    if (one.method != "Watch") continue;
-    streams.insert(one.stream);
-    ++watches;
+  std::map<std::string, std::set<std::int64_t>> streams;
+  std::size_t created = 0;
+  for (const EtcdMessage& one : counted.take_all()) {
+    streams[one.method].insert(one.stream);
+    store::etcd::pb::WatchRequest watch;
+    if (one.method == "Watch" && watch.ParseFromString(one.message) && watch.has_create_request()) ++created;
   }
-  EXPECT_THAT(streams, SizeIs(1));
-  EXPECT_GE(watches, locks);
-  EXPECT_THAT(sessions_of(server, query.substr(query.rfind('=') + 1)), SizeIs(testing::Le(2U))) << "one lease each";
+  EXPECT_THAT(streams["Watch"], SizeIs(1));
+  EXPECT_THAT(streams["LeaseKeepAlive"], SizeIs(1)) << "of both sessions";
+  EXPECT_GE(created, locks);
+  EXPECT_LE(created, locks + sessions) << "one for each lock, one for each mailbox";
+  EXPECT_THAT(sessions_of(server, query.substr(query.rfind('=') + 1)), SizeIs(testing::Le(1 + sessions)));
 }
 
 }  // namespace

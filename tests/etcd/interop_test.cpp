@@ -204,13 +204,21 @@ TEST_F(EtcdInterop, TheyObeyOurLockDelay) {
   Proxy proxy(server_.port(), test::etcd_framing());
   Client client(url_at(proxy.port(), "?names=raw&lease=2s&timeout=1s"));
   Hold hold = client.mutex(name_).acquire({.lock_delay = delay}).value();
+  const std::int64_t second_lease = server_.records(name_ + "/").at(0).lease;
+  constexpr auto length =
+      2s + delay + 1s;  // the session's, the delay, and a second by which the session's may be renewed later
+  EXPECT_LE(server_.seconds_left(second_lease).value(), length / 1s);
   peer_->tell(line("acquire", "-1 -1"));
   ASSERT_TRUE(line_is(2));
   proxy.hold();
   EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
   const auto lost = std::chrono::steady_clock::now();
+  EXPECT_LE(server_.seconds_left(second_lease).value_or(0), length / 1s) << "nobody renews it any more";
   EXPECT_EQ(peer_->answer(), "ok");
-  EXPECT_GE(std::chrono::steady_clock::now() - lost, delay);
+  const auto waited = std::chrono::steady_clock::now() - lost;
+  EXPECT_GE(waited, delay);
+  EXPECT_LE(waited, length + 30s) << "the server ends leases late when it is busy";
+  EXPECT_FALSE(server_.seconds_left(second_lease)) << "it is the lease that they wait for";
   EXPECT_EQ(they("release"), "ok");
 }
 

@@ -1,17 +1,13 @@
 // The etcd store at its port: what a claim may not become, and what a cluster may not forget unnoticed.
 
-#include "base/real_runtime.hpp"
-#include "base/url.hpp"
 #include "store/etcd/layout.hpp"
 #include "store/record.hpp"
-#include "store/registry.hpp"
-#include "store/store.hpp"
-#include "tests/etcd/new_leader.hpp"
+#include "tests/etcd/altering_members.hpp"
+#include "tests/etcd/port_client.hpp"
 #include "tests/etcd/transport_client.hpp"
 #include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
 #include "tests/support/proxy.hpp"
-#include "tests/support/real_work.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/threads.hpp"
 
@@ -33,7 +29,6 @@ namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
-using base::Deadline;
 using store::Claim;
 using store::ClaimState;
 using store::Granted;
@@ -44,76 +39,11 @@ using test::EtcdMessage;
 using test::EtcdServer;
 using test::eventually;
 using test::Fault;
+using test::PortClient;
 using test::Proxy;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-/// One client at the port, from the test's thread.
-class PortClient {
- public:
-  explicit PortClient(const std::string& url)
-      : store_(store::open_store(base::Url::parse(url).value(), runtime_).value()) {
-    store::Surroundings surroundings;
-    surroundings.timeout = 5s;
-    store_->attach(std::move(surroundings));
-  }
-
-  Deadline soon() const { return Deadline::in(runtime_.now(), 30s); }
-  Result<void> connect() { return run(store_->connect(soon())); }
-  SessionId open(Duration lease = 60s) {
-    store::SessionRequest request;
-    request.lease = lease;
-    return run(store_->open_session(request, soon())).value().id;
-  }
-  Result<store::Renewal> renew(SessionId session) { return run(store_->renew(session, soon())); }
-  Claim wish(SessionId session, const std::string& name, Kind kind = Kind::mutex) {
-    const store::LockKey key{kind, store::LockName::make(name).value()};
-    Claim claim{runtime_.make_id<store::ClaimId>(), session, key};
-    claim.lease = 60s;
-    return claim;
-  }
-  Claim wish_permits(SessionId session, const std::string& name, std::uint32_t wanted, std::uint32_t of) {
-    Claim claim = wish(session, name);
-    claim.key.kind = Kind::permits;
-    claim.permits = {.wanted = wanted, .of = of};
-    return claim;
-  }
-  Result<ClaimState> claim(const Claim& wish) { return run(scheme().claim(wish, soon())); }
-  std::future<Result<ClaimState>> begin_claim(const Claim& wish) {
-    return test::begin(runtime_, scheme().claim(wish, soon()));
-  }
-  /// It may be refused once.
-  Token must_have_at_last(const Claim& wish) {
-    const Result<ClaimState> first = claim(wish);
-    EXPECT_TRUE(first || first.code() == Errc::store_unavailable);
-    return first ? std::get<Granted>(*first).token : must_have(wish);
-  }
-  Token must_have(const Claim& wish) { return std::get<Granted>(claim(wish).value()).token; }
-  bool has(const Claim& wish) {
-    const Result<ClaimState> state = claim(wish);
-    return state && std::holds_alternative<Granted>(*state);
-  }
-  bool waits(const Claim& wish) { return std::holds_alternative<store::Waiting>(claim(wish).value()); }
-  Result<Withdrawn> withdraw(const Claim& claim, store::Withdrawal how = {}) {
-    return run(scheme().withdraw(claim, how, soon()));
-  }
-  Result<void> downgrade(const Claim& claim) { return run(scheme().downgrade(claim, soon())); }
-  Result<Standing> look(const Claim& claim) { return run(scheme().look(claim, soon())); }
-  bool ask_for(const Claim& claim) { return run(scheme().revoke(claim.key, claim.id, false, soon())).value(); }
-  std::uint64_t epoch() { return run(store_->epoch(soon())).value(); }
-
- private:
-  template <class T>
-  Result<T> run(base::awaitable<Result<T>> work) {
-    auto begun = test::begin(runtime_, std::move(work));
-    return test::take(begun);
-  }
-  store::Scheme& scheme() { return *store_->scheme("queue"); }
-
-  base::RealRuntime runtime_;
-  const std::shared_ptr<store::Store> store_;
-};
 
 std::string url_of(const EtcdServer& server, const std::string& prefix) { return server.url("?prefix=" + prefix); }
 
@@ -219,6 +149,47 @@ TEST(EtcdPort, NoClaimIsGrantedInTheOldEpochOnceARestoreWasNoticed) {
   for (auto& claim : claims) EXPECT_FALSE(granted_behind(test::take(claim)));
 }
 
+// etcd#20418: after a pause of the server, Debian's 3.4 may answer a read with what was true before.
+TEST(EtcdPort, AStaleReadIsNoRestore) {
+  const EtcdServer server;  // nothing else may move its revision
+  test::StaleReads stale(server.port());
+  PortClient alice("etcd://127.0.0.1:" + std::to_string(stale.port()) + "?prefix=stale/");
+  const SessionId session = alice.open();
+  const Claim held = alice.wish(session, "job");
+  const Token token = alice.must_have(held);
+  stale.give(1);
+  EXPECT_EQ(alice.look(held).value().place, Standing::Place::held) << "it is read again";
+  EXPECT_EQ(stale.left(), 0);
+  stale.give(1);
+  EXPECT_EQ(alice.epoch(), token.epoch());
+  EXPECT_EQ(stale.left(), 0);
+  stale.give(1000);
+  EXPECT_EQ(alice.look(held).code(), Errc::store_unavailable);
+  EXPECT_LT(stale.left(), 1000);
+  EXPECT_TRUE(alice.renew(session)) << "by a write, whose reply is never stale";
+  stale.give(0);
+  EXPECT_EQ(alice.look(held).value().token, token);
+  EXPECT_EQ(alice.epoch(), token.epoch());
+}
+
+// A read tells of it first.
+TEST(EtcdPort, ARestoreThatAReadHasNoticedIsConfirmedByAWriteAndBeginsANewEpoch) {
+  EtcdServer server;
+  const test::TemporaryFolder folder;
+  PortClient alice(url_of(server, "read-restore/"));
+  const SessionId session = alice.open();
+  const Claim early = alice.wish(session, "job");
+  const Token before = alice.must_have(early);
+  server.snapshot(folder.path() + "/snapshot");
+  for (int i = 0; i < 5; ++i) alice.must_have(alice.wish(session, "late " + std::to_string(i)));
+  server.restore(folder.path() + "/snapshot");
+  EXPECT_TRUE(eventually([&] {
+    const Result<Standing> standing = alice.look(early);
+    return standing.code() == Errc::lost;
+  }));
+  EXPECT_GT(alice.epoch(), before.epoch());
+}
+
 TEST(EtcdPort, ALeaderThatHasNotHeardOfTheSessionYetDoesNotEndIt) {
   const EtcdServer& server = EtcdServer::shared();
   test::NewLeader leader(server.port());
@@ -235,6 +206,54 @@ TEST(EtcdPort, ALeaderThatHasNotHeardOfTheSessionYetDoesNotEndIt) {
   EXPECT_EQ(alice.renew(session).code(), Errc::lost);
 }
 
+// etcd#6922: the other leases of a client are renewed all the same.
+TEST(EtcdPort, AStreamOfKeepalivesThatEndsWithAStatusIsOpenedAgain) {
+  test::EndedKeepalives keepalives(EtcdServer::shared().port());
+  PortClient alice("etcd://127.0.0.1:" + std::to_string(keepalives.port()) + "?prefix=ended/");
+  const SessionId first = alice.open(60s), second = alice.open(60s);
+  EXPECT_TRUE(alice.renew(first));
+  keepalives.end(60, 1);
+  EXPECT_TRUE(alice.renew(first));
+  EXPECT_EQ(keepalives.left(), 0);
+  EXPECT_TRUE(alice.renew(second));
+  keepalives.end(60, 1);
+  EXPECT_TRUE(alice.renew(second));
+  EXPECT_EQ(keepalives.left(), 0);
+  EXPECT_TRUE(alice.renew(first));
+}
+
+// etcd#20616: an answer alone confirms nothing.
+TEST(EtcdPort, ARenewalOfARevokedLeaseIsNotBelieved) {
+  const EtcdServer& server = EtcdServer::shared();
+  test::Flatterer flatterer(server.port());
+  PortClient alice("etcd://127.0.0.1:" + std::to_string(flatterer.port()) + "?prefix=flattered/");
+  const SessionId session = alice.open(60s);
+  EXPECT_TRUE(alice.renew(session));
+  flatterer.vouch_for(lease_of(session));
+  server.revoke(lease_of(session));
+  EXPECT_EQ(alice.renew(session).code(), Errc::lost);
+  EXPECT_GE(flatterer.untrue(), 1);
+}
+
+// python-etcd3#1107: the key before ours goes after we were told of it, and before it is watched.
+TEST(EtcdPort, AKeyThatGoesBeforeItIsWatchedIsNotWaitedFor) {
+  const EtcdServer& server = EtcdServer::shared();
+  std::string first;
+  std::atomic<int> deleted = 0;
+  const auto delete_it = [&](const EtcdMessage& message) {
+    if (message.method != "Watch" || !message.names("unseen/queue/") || deleted > 0) return;
+    ++deleted;
+    server.must_ctl({"del", first});
+  };
+  const Proxy proxy(server.port(), test::etcd_framing(delete_it));
+  PortClient alice(url_of(server, "unseen/")), bob(url_through(proxy, "unseen/"));
+  alice.must_have(alice.wish(alice.open(), "job"));
+  first = server.records("unseen/queue/").at(0).key;
+  const Claim next = bob.wish(bob.open(), "job");
+  EXPECT_TRUE(bob.has(next)) << "in one go: nothing will tell of it later";
+  EXPECT_EQ(deleted, 1);
+}
+
 TEST(EtcdPort, AHoldWithADelayIsNotConfirmedUntilItsOwnLeaseIs) {
   const EtcdServer& server = EtcdServer::shared();
   test::NewLeader leader(server.port());
@@ -244,7 +263,7 @@ TEST(EtcdPort, AHoldWithADelayIsNotConfirmedUntilItsOwnLeaseIs) {
   delayed.lock_delay = 10s;
   alice.must_have(delayed);
   alice.must_have(alice.wish(session, "another job"));
-  const char second = 71;  // a second more than both
+  const int second = 71;  // a second more than both
   leader.deny(second, 1);
   EXPECT_THAT(alice.renew(session).value().unconfirmed, IsEmpty()) << "it is asked for again";
   leader.deny(second, 1000);

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <string>
@@ -37,6 +38,8 @@ TEST(EtcdSupport, TheProxyNamesAndCountsRequests) {
   EXPECT_THAT(proxy.seen(),
               AllOf(Contains(Pair("Put", 1U)), Contains(Pair("Range", 1U)), Contains(Pair("LeaseGrant", 1U))));
 }
+
+TEST(EtcdSupport, AServerTellsItsVersion) { EXPECT_GE(EtcdServer::shared().version(), (std::array{3, 4, 0})); }
 
 TEST(EtcdSupport, ARequestTellsWhetherItIsAboutARange) {
   const EtcdServer& server = EtcdServer::shared();

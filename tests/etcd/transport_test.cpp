@@ -1,20 +1,16 @@
-// The etcd transport against real servers: calls, streams, login, TLS, and servers that go or hang.
+// The etcd transport against real servers: calls, streams, and servers that go or hang.
 
 #include "tests/etcd/transport_client.hpp"
 #include "tests/support/etcd_frames.hpp"
 #include "tests/support/etcd_server.hpp"
 #include "tests/support/proxy.hpp"
 #include "tests/support/socket.hpp"
-#include "tests/support/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <fstream>
 #include <future>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,6 +115,23 @@ TEST(EtcdTransport, AThousandWatchesShareOneStream) {
   EXPECT_EQ(proxy.connections(), 1U);
   for (int i = 0; i < 1000; i += 100) ASSERT_TRUE(client.txn(put("transport/many/" + std::to_string(i), "1")));
   EXPECT_TRUE(ear.waits_for(10));
+}
+
+// A server that is pinged too often says GOAWAY to the third one.
+TEST(EtcdTransport, AnIdleWatchIsPingedNoMoreOftenThanServersAllow) {
+  std::atomic<int> pings = 0, downs = 0;
+  Proxy proxy(EtcdServer::shared().port(), test::etcd_framing([&](const test::EtcdMessage& message) {
+                if (message.method == "PING") ++pings;
+              }));
+  Cluster::Plan plan;
+  plan.down = [&](const std::string&) { ++downs; };
+  Client client("etcd://127.0.0.1:" + std::to_string(proxy.port()), plan);
+  Ear ear;
+  ASSERT_TRUE(client.watched_from(client.watch("transport/idle", ear)));
+  EXPECT_TRUE(eventually([&] { return pings >= 4; }, 300s));
+  ASSERT_TRUE(client.txn(put("transport/idle", "1")));
+  EXPECT_TRUE(ear.waits_for(1));
+  EXPECT_EQ(downs, 0);
 }
 
 // Larger than a window of HTTP/2 (64 KiB) each way.
@@ -290,233 +303,6 @@ TEST(EtcdTransport, AFullQuotaIsOverload) {
   }));
   EXPECT_EQ(code, Errc::overloaded);
   EXPECT_EQ(client.value("quota/0"), large) << "reading goes on";
-}
-
-// Users
-
-void run_all(const std::string& folder, const std::vector<std::string>& steps) {
-  for (const std::string& step : steps) {
-    const std::string command = "cd '" + folder + "' && (" + step + ") >/dev/null 2>&1";
-    if (std::system(command.c_str()) != 0) throw std::runtime_error(step);
-  }
-}
-
-/// root may do everything, alice what begins with "alice/".
-class ServerWithUsers {
- public:
-  explicit ServerWithUsers(std::vector<std::string> flags = {}) : server_(options(std::move(flags))) {
-    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {"user", "add", "root:secret"},
-             {"user", "grant-role", "root", "root"},
-             {"role", "add", "alice"},
-             {"role", "grant-permission", "alice", "readwrite", "--prefix=true", "alice/"},
-             {"user", "add", "alice:pw"},
-             {"user", "grant-role", "alice", "alice"},
-             {"auth", "enable"}}) {
-      server_.must_ctl(words);
-    }
-  }
-  EtcdServer& server() { return server_; }
-  std::string url(const std::string& user, const std::string& query = {}) const {
-    return "etcd://" + user + "@" + server_.address() + query;
-  }
-
- private:
-  static test::EtcdOptions options(std::vector<std::string> flags) {
-    test::EtcdOptions options;
-    options.flags = std::move(flags);
-    options.ctl = {"--user", "root:secret"};
-    return options;
-  }
-  EtcdServer server_;
-};
-
-TEST(EtcdLogin, AUserMayDoWhatHisRoleSays) {
-  ServerWithUsers users;
-  Client alice(users.url("alice:pw"));
-  ASSERT_TRUE(alice.connect());
-  EXPECT_TRUE(alice.txn(put("alice/a", "1")));
-  EXPECT_EQ(alice.value("alice/a"), "1");
-  EXPECT_EQ(alice.txn(put("bob/a", "1")).code(), Errc::permission_denied);
-  EXPECT_EQ(alice.range(get("bob/a")).code(), Errc::permission_denied);
-  Ear ear;
-  const auto forbidden = alice.watch("bob/a", ear);
-  const auto allowed = alice.watch("alice/a", ear);
-  EXPECT_EQ(alice.watched_from(forbidden).code(), Errc::permission_denied);
-  EXPECT_TRUE(alice.watched_from(allowed));
-}
-
-TEST(EtcdLogin, AWrongPasswordIsRefused) {
-  ServerWithUsers users;
-  Client wrong(users.url("alice:wrong"));
-  const Result<void> connected = wrong.connect();
-  EXPECT_EQ(connected.code(), Errc::permission_denied);
-  EXPECT_THAT(connected.error().message, HasSubstr("authentication failed"));
-  EXPECT_EQ(wrong.txn(put("alice/a", "1")).code(), Errc::permission_denied);
-}
-
-TEST(EtcdLogin, WhoHasNoPasswordIsRefusedWhereOneIsNeeded) {
-  ServerWithUsers users;
-  Client nobody(users.server().url());
-  const Result<pb::TxnResponse> refused = nobody.txn(put("alice/a", "1"));
-  EXPECT_EQ(refused.code(), Errc::permission_denied);
-  EXPECT_THAT(refused.error().message, HasSubstr("user and a password"));
-}
-
-TEST(EtcdLogin, CredentialsAreNotNeededAndDoNotHurtWithoutUsers) {
-  const std::string address = EtcdServer::shared().address();
-  Client client("etcd://alice:pw@" + address);
-  EXPECT_TRUE(client.txn(put("transport/no_users", "1")));
-}
-
-TEST(EtcdLogin, ThePasswordIsReadFromItsFileOrAsked) {
-  ServerWithUsers users;
-  const test::TemporaryFolder folder;
-  std::ofstream(folder / "password") << "pw\n";
-  Client from_file(users.url("alice", "?password_file=" + folder / "password"));
-  EXPECT_TRUE(from_file.txn(put("alice/a", "1")));
-  Cluster::Plan plan;
-  plan.credentials = []() -> Result<Credentials> { return Credentials{.user = "alice", .password = "pw"}; };
-  Client asked(users.server().url(), plan);
-  EXPECT_TRUE(asked.txn(put("alice/a", "2")));
-}
-
-// Calls end in time, and the next ones find the login done once the words have come.
-TEST(EtcdLogin, CredentialsThatAreNotGivenInTimeHoldNoCallUp) {
-  ServerWithUsers users;
-  std::promise<void> given;
-  std::atomic<bool> hangs = false;
-  Cluster::Plan plan;
-  plan.credentials = [&, future = given.get_future().share()]() -> Result<Credentials> {
-    if (hangs) future.wait();
-    return Credentials{.user = "alice", .password = "pw"};
-  };
-  Client alice(users.server().url(), plan);
-  EXPECT_TRUE(alice.txn(put("alice/a", "1")));
-  hangs = true;
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"user", "delete", "alice"}, {"user", "add", "alice:pw"}, {"user", "grant-role", "alice", "alice"}}) {
-    users.server().must_ctl(words);  // her token is of no use now
-  }
-  auto late = alice.begin_txn(put("alice/a", "2"), 1s);
-  const bool in_time = late.wait_for(30s) == std::future_status::ready;
-  given.set_value();
-  EXPECT_TRUE(in_time);
-  const Result<pb::TxnResponse> refused = test::take(late);
-  EXPECT_EQ(refused.code(), Errc::store_unavailable);
-  EXPECT_TRUE(alice.txn(put("alice/a", "3")));
-  EXPECT_EQ(alice.value("alice/a"), "3");
-}
-
-// Whoever adds a user changes the revision that tokens name.
-TEST(EtcdLogin, AUserWhoIsAddedMeanwhileDisturbsNobody) {
-  ServerWithUsers users;
-  Client alice(users.url("alice:pw"));
-  Ear ear;
-  ASSERT_TRUE(alice.txn(put("alice/a", "1")));
-  for (const char* name : {"carol:pw", "dave:pw", "erin:pw"}) {
-    users.server().must_ctl({"user", "add", name});
-    EXPECT_TRUE(alice.txn(put("alice/a", name)));
-    EXPECT_EQ(alice.value("alice/a"), name);
-    EXPECT_TRUE(alice.watched_from(alice.watch("alice/a", ear)));
-  }
-}
-
-TEST(EtcdLogin, ATokenThatExpiresIsReplaced) {
-  const test::TemporaryFolder folder;
-  run_all(folder.path(), {"openssl genrsa -out jwt.key 2048", "openssl rsa -in jwt.key -pubout -out jwt.pub"});
-  ServerWithUsers users({"--auth-token", "jwt,pub-key=" + folder / "jwt.pub" + ",priv-key=" + folder / "jwt.key" +
-                                             ",sign-method=RS256,ttl=2s"});
-  Proxy proxy(users.server().port(), test::etcd_framing());
-  Client alice("etcd://alice:pw@127.0.0.1:" + std::to_string(proxy.port()));
-  Ear first, second;
-  ASSERT_TRUE(alice.watched_from(alice.watch("alice/watched", first)));
-  std::size_t failures = 0;
-  EXPECT_TRUE(eventually([&] {
-    failures += alice.txn(put("alice/a", "1")) ? 0 : 1;
-    return proxy.seen("Authenticate") >= 3;
-  })) << "it logs in again every 2 s";
-  EXPECT_EQ(failures, 0U);
-  // The stream of watches still speaks with the first token.
-  const Result<std::int64_t> made = alice.watched_from(alice.watch("alice/watched", second));
-  EXPECT_TRUE(made) << made.error().to_string();
-  ASSERT_TRUE(alice.txn(put("alice/watched", "1")));
-  EXPECT_TRUE(second.waits_for(1));
-  EXPECT_TRUE(first.waits_for(1));
-}
-
-// TLS
-
-/// Certificates of a server called `name` and of a client, and the authority that has signed both.
-class Certificates {
- public:
-  explicit Certificates(const std::string& name) {
-    run_all(folder_.path(),
-            {"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout ca.key -out ca.crt",
-             "printf 'subjectAltName=" + name + "' > san.cnf", sign("server", "-extfile san.cnf"), sign("client", "")});
-  }
-  std::string operator/(const std::string& file) const { return folder_ / file; }
-  test::EtcdOptions server() const {
-    test::EtcdOptions options;
-    options.tls = true;
-    options.flags = {"--cert-file",       *this / "server.crt", "--key-file",        *this / "server.key",
-                     "--trusted-ca-file", *this / "ca.crt",     "--client-cert-auth"};
-    return options;
-  }
-  std::string ca() const { return "?timeout=2s&ca=" + *this / "ca.crt"; }
-  std::string both() const { return ca() + "&cert=" + *this / "client.crt" + "&key=" + *this / "client.key"; }
-
- private:
-  static std::string sign(const std::string& who, const std::string& more) {
-    return "openssl req -newkey rsa:2048 -nodes -subj /CN=" + who + " -keyout " + who + ".key -out " + who +
-           ".csr && openssl x509 -req -in " + who + ".csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 " + more +
-           " -out " + who + ".crt";
-  }
-  const test::TemporaryFolder folder_;
-};
-
-TEST(EtcdTls, BothSidesShowTheirCertificates) {
-  const Certificates certificates("IP:127.0.0.1");
-  EtcdServer server(certificates.server());
-  Client client(server.url(certificates.both()));
-  const Result<void> connected = client.connect();
-  ASSERT_TRUE(connected) << connected.error().to_string();
-  EXPECT_TRUE(client.txn(put("tls/a", std::string(200 << 10, 'x'))));
-  EXPECT_EQ(client.value("tls/a").size(), std::size_t{200} << 10);
-  Ear ear;
-  EXPECT_TRUE(client.watched_from(client.watch("tls/a", ear)));
-  Client anonymous(server.url(certificates.ca()));
-  EXPECT_FALSE(anonymous.connect(3s)) << "the server wants a certificate";
-  Client distrustful(
-      server.url("?timeout=2s&cert=" + certificates / "client.crt" + "&key=" + certificates / "client.key"));
-  EXPECT_EQ(distrustful.connect(30s).code(), Errc::permission_denied) << "the system knows no such authority";
-}
-
-TEST(EtcdTls, AWrongNameIsRefused) {
-  const Certificates certificates("DNS:elsewhere.example");
-  EtcdServer server(certificates.server());
-  Client client(server.url(certificates.both()));
-  EXPECT_EQ(client.connect().code(), Errc::permission_denied);
-}
-
-// gRPC needs HTTP/2, and TLS is where both sides agree on it (ALPN).
-TEST(EtcdTls, AServerThatDoesNotOfferHttp2IsUnsupported) {
-  const Certificates certificates("IP:127.0.0.1");
-  const test::TemporaryFolder folder;
-  const test::Port port;
-  test::ServerProcess server;
-  server.start({"openssl", "s_server", "-accept", std::to_string(port.number()), "-cert", certificates / "server.crt",
-                "-key", certificates / "server.key", "-www"},
-               folder.path(), [&] { return test::answers(port.number(), "\x16\x03\x01"s + "\0\x05hello"s); });
-  Client client("etcd+tls://127.0.0.1:" + std::to_string(port.number()) + certificates.ca());
-  const Result<void> refused = client.connect();
-  EXPECT_EQ(refused.code(), Errc::unsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("h2"));
-}
-
-TEST(EtcdTls, AServerInPlainTextIsRefused) {
-  Client client("etcd+tls://" + EtcdServer::shared().address() + "?timeout=1s");
-  EXPECT_FALSE(client.connect(2s));
 }
 
 }  // namespace

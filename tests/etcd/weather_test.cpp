@@ -1,8 +1,10 @@
 // Bad weather at one etcd: restarts, hangs, leases that end, quotas, compaction, backups.
 
+#include "etcd.pb.h"
 #include "tests/etcd/stage.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -96,18 +98,38 @@ TEST(EtcdWeather, ALeaseRevokedByHandEndsItsHoldsAndFreesTheirLocks) {
   EXPECT_TRUE(next->valid());
 }
 
-TEST(EtcdWeather, AKeyDeletedByHandEndsItsHold) {
+TEST(EtcdWeather, AKeyDeletedByHandEndsItsHoldAtTheNextRenewal) {
   const EtcdServer& server = EtcdServer::shared();
   const std::string prefix = fresh_prefix();
-  Client alice(server.url("?lease=6s&prefix=" + prefix)), bob(server.url("?prefix=" + prefix));
+  Client alice(server.url("?lease=15s&prefix=" + prefix)), bob(server.url("?prefix=" + prefix));
   Hold hold = alice.mutex("job").acquire().value();
-  server.must_ctl({"del", line_of(server, prefix).at(0).key});
+  const std::string key = line_of(server, prefix).at(0).key;
+  const Hold other = alice.mutex("other").acquire().value();
+  server.must_ctl({"del", key});
   const Result<Hold> next = bob.mutex("job").acquire({.wait = hang});
   ASSERT_TRUE(next) << next.error().to_string();
   EXPECT_GT(next->token(), hold.token());
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+  EXPECT_EQ(other.state(), HoldState::held) << "its session lives on";
+  EXPECT_EQ(alice.metrics().sessions_opened, 1U);
   EXPECT_THAT(hold.release().code(), AnyOf(Errc::lost, Errc::not_owner));
   EXPECT_TRUE(next->valid());
-  EXPECT_THAT(line_of(server, prefix), SizeIs(1)) << "the next holder's";
+  EXPECT_THAT(line_of(server, prefix), SizeIs(2)) << "the next holder's, and the other one";
+}
+
+// With the session's key: long before the next renewal, which is due after 200 s.
+TEST(EtcdWeather, ADeletedPrefixEndsItsHoldsAtOnce) {
+  const EtcdServer& server = EtcdServer::shared();
+  const std::string prefix = fresh_prefix();
+  Client alice(server.url("?lease=600s&prefix=" + prefix)), bob(server.url("?prefix=" + prefix));
+  const Hold hold = alice.mutex("job").acquire().value();
+  server.must_ctl({"del", "--prefix", prefix});
+  EXPECT_TRUE(eventually([&] { return hold.lost().stop_requested(); }));
+  EXPECT_FALSE(hold.valid());
+  const Result<Hold> next = bob.mutex("job").acquire({.wait = hang});
+  ASSERT_TRUE(next) << next.error().to_string();
+  EXPECT_GT(next->token(), hold.token());
+  EXPECT_TRUE(alice.mutex("another").acquire({.wait = hang})) << "with a new session";
 }
 
 // reliability.md, etcd: the lease of a waiter ends, and then its turn comes.
@@ -245,7 +267,13 @@ TEST(EtcdWeather, AHoldThatTheSnapshotDidNotKnowIsLost) {
 TEST(EtcdWeather, AWaiterWhoseWatchFellBehindACompactionIsGrantedAllTheSame) {
   EtcdServer server;
   const std::string prefix = fresh_prefix();
-  Proxy proxy(server.port(), test::etcd_framing());
+  std::atomic<int> compacted = 0;
+  const auto hear = [&](const EtcdMessage& reply) {
+    store::etcd::pb::WatchResponse watched;
+    if (reply.method != "Watch" || !watched.ParseFromString(reply.message)) return;
+    if (watched.canceled() && watched.compact_revision() > 0) ++compacted;
+  };
+  Proxy proxy(server.port(), test::etcd_framing({}, hear));
   Client alice(server.url("?lease=60s&prefix=" + prefix));
   Client bob(url_at(proxy.port(), "?lease=60s&timeout=30s&prefix=" + prefix));
   Hold hold = alice.mutex("job").acquire().value();
@@ -264,6 +292,8 @@ TEST(EtcdWeather, AWaiterWhoseWatchFellBehindACompactionIsGrantedAllTheSame) {
   const Result<Hold> granted = bobs.get();
   ASSERT_TRUE(granted) << granted.error().to_string();
   EXPECT_GT(granted->token(), hold.token());
+  EXPECT_GE(compacted, 1) << "the server has ended no watch: the test has shown nothing";
+  EXPECT_EQ(proxy.accepted(), 1U) << "on the same connection";
 }
 
 }  // namespace

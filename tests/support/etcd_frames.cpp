@@ -68,15 +68,49 @@ bool take_message(std::string& bytes, std::string& message) {
 
 using Listener = std::function<void(const EtcdMessage&)>;
 
+/// The headers of one direction: each block depends on those before.
+class Headers {
+ public:
+  Headers() {
+    if (nghttp2_hd_inflate_new(&inflater_) != 0) throw std::bad_alloc();
+  }
+  Headers(const Headers&) = delete;
+  Headers& operator=(const Headers&) = delete;
+  ~Headers() { nghttp2_hd_inflate_del(inflater_); }
+
+  template <class Keep>
+  void read(const Frame& frame, const Keep& keep) {
+    const std::string_view block = content_of(frame);
+    const auto* next = reinterpret_cast<const std::uint8_t*>(block.data());
+    std::size_t left = block.size();
+    const int last = (frame.flags & NGHTTP2_FLAG_END_HEADERS) != 0 ? 1 : 0;
+    for (;;) {
+      nghttp2_nv header;
+      int flags = 0;
+      const ssize_t used = nghttp2_hd_inflate_hd2(inflater_, &header, &flags, next, left, last);
+      if (used < 0) throw std::runtime_error("headers that cannot be read");
+      next += used;
+      left -= static_cast<std::size_t>(used);
+      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
+        keep(std::string_view(reinterpret_cast<const char*>(header.name), header.namelen),
+             std::string_view(reinterpret_cast<const char*>(header.value), header.valuelen));
+      }
+      if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) {
+        nghttp2_hd_inflate_end_headers(inflater_);
+        return;
+      }
+      if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return;
+    }
+  }
+
+ private:
+  nghttp2_hd_inflater* inflater_ = nullptr;
+};
+
 /// The calls of one connection.
 class Calls {
  public:
-  Calls(Listener asked, Listener answered) : asked_(std::move(asked)), answered_(std::move(answered)) {
-    if (nghttp2_hd_inflate_new(&inflater_) != 0) throw std::bad_alloc();
-  }
-  Calls(const Calls&) = delete;
-  Calls& operator=(const Calls&) = delete;
-  ~Calls() { nghttp2_hd_inflate_del(inflater_); }
+  Calls(Listener asked, Listener answered) : asked_(std::move(asked)), answered_(std::move(answered)) {}
 
   std::size_t whole(std::string_view bytes) const {
     if (greeted_) return whole_frame(bytes);
@@ -89,18 +123,34 @@ class Calls {
       return {};
     }
     const Frame frame = frame_of(bytes);
-    if (frame.type == NGHTTP2_HEADERS || frame.type == NGHTTP2_CONTINUATION) read_headers(frame);
+    if (has_headers(frame)) {
+      requests_.read(frame, [&](std::string_view name, std::string_view value) {
+        if (name == ":path") streams_[frame.stream].method = value.substr(value.rfind('/') + 1);
+      });
+    }
+    if (frame.type == NGHTTP2_PING && (frame.flags & NGHTTP2_FLAG_ACK) == 0 && asked_) asked_({.method = "PING"});
     if (frame.type == NGHTTP2_RST_STREAM) streams_.erase(frame.stream);
     return frame.type == NGHTTP2_DATA ? name_of_data(frame) : "";
   }
 
   void hear_reply(std::string_view bytes) {
     const Frame frame = frame_of(bytes);
+    std::string code, why;
+    if (has_headers(frame)) {
+      replies_.read(frame, [&](std::string_view name, std::string_view value) {
+        if (name == "grpc-status") code = value;
+        if (name == "grpc-message") why = value;
+      });
+    }
     const auto found = streams_.find(frame.stream);
     if (found == streams_.end()) return;
+    EtcdMessage message{.method = found->second.method, .stream = frame.stream};
+    if (!code.empty() && code != "0" && answered_) {
+      message.failure = why;
+      answered_(message);
+    }
     if (frame.type == NGHTTP2_DATA) {
       found->second.replied += content_of(frame);
-      EtcdMessage message{.method = found->second.method, .stream = frame.stream};
       while (take_message(found->second.replied, message.message)) {
         if (answered_) answered_(message);
       }
@@ -117,32 +167,8 @@ class Calls {
     std::string replied = {};
   };
 
-  void read_headers(const Frame& frame) {
-    const std::string_view block = content_of(frame);
-    const auto* next = reinterpret_cast<const std::uint8_t*>(block.data());
-    std::size_t left = block.size();
-    const int last = (frame.flags & NGHTTP2_FLAG_END_HEADERS) != 0 ? 1 : 0;
-    for (;;) {
-      nghttp2_nv header;
-      int flags = 0;
-      const ssize_t used = nghttp2_hd_inflate_hd2(inflater_, &header, &flags, next, left, last);
-      if (used < 0) throw std::runtime_error("headers that cannot be read");
-      next += used;
-      left -= static_cast<std::size_t>(used);
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) keep(frame.stream, header);
-      if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) {
-        nghttp2_hd_inflate_end_headers(inflater_);
-        return;
-      }
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0 && left == 0) return;
-    }
-  }
-
-  void keep(std::int64_t stream, const nghttp2_nv& header) {
-    const std::string_view name(reinterpret_cast<const char*>(header.name), header.namelen);
-    if (name != ":path") return;
-    const std::string_view path(reinterpret_cast<const char*>(header.value), header.valuelen);
-    streams_[stream].method = path.substr(path.rfind('/') + 1);
+  static bool has_headers(const Frame& frame) {
+    return frame.type == NGHTTP2_HEADERS || frame.type == NGHTTP2_CONTINUATION;
   }
 
   std::string name_of_data(const Frame& frame) {
@@ -161,7 +187,8 @@ class Calls {
 
   const Listener asked_;
   const Listener answered_;
-  nghttp2_hd_inflater* inflater_ = nullptr;
+  Headers requests_;
+  Headers replies_;
   bool greeted_ = false;
   std::map<std::int64_t, Stream> streams_;
 };

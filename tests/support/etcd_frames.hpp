@@ -12,7 +12,8 @@ namespace pawl::test {
 /// A message between a client and etcd.
 struct EtcdMessage {
   std::string method = {};   ///< "Txn", "Range", "LeaseKeepAlive"...
-  std::string message = {};  ///< as protobuf writes it
+  std::string message = {};  ///< as protobuf writes it; of a failure, empty
+  std::string failure = {};  ///< of replies: what gRPC says of a call that has failed, "etcdserver: no leader"
   std::int64_t stream = 0;   ///< of HTTP/2: of one connection, those with the same number are one call
 
   // Of requests:
@@ -24,7 +25,8 @@ struct EtcdMessage {
 };
 
 /// How gRPC's messages are framed on HTTP/2, for each connection anew. A request is called by its method; a message on the
-/// stream of watches or of keepalives counts as one. `asked` is told of each, `answered` of each reply, on the proxy's thread.
+/// stream of watches or of keepalives counts as one. `asked` is told of each, and of each "PING", which is not counted;
+/// `answered` of each reply, and of each call that fails. On the proxy's thread.
 /// Limit: of several messages in one frame, the first gives the name. Fault::swallow_reply is for those two streams only.
 std::function<Framing()> etcd_framing(std::function<void(const EtcdMessage&)> asked = {},
                                       std::function<void(const EtcdMessage&)> answered = {});

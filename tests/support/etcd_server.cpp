@@ -263,6 +263,15 @@ std::int64_t EtcdServer::revision() const {
   return number(gateway("kv/range", R"({"key":")" + to_base64("-") + R"("})"), "revision");
 }
 
+std::array<int, 3> EtcdServer::version() const {
+  const std::string told = field(body_of(ask(port(), "GET /version HTTP/1.0\r\n\r\n", patience_)), "etcdserver");
+  std::array<int, 3> version{};
+  if (std::sscanf(told.c_str(), "%d.%d.%d", &version[0], &version[1], &version[2]) != 3) {
+    throw std::runtime_error("etcd does not tell its version: " + told);
+  }
+  return version;
+}
+
 void EtcdServer::compact() const {
   gateway("kv/compaction", R"({"revision":")" + std::to_string(revision()) + R"(","physical":true})");
 }

@@ -89,6 +89,8 @@ class EtcdServer {
   /// Puts all if all the conditions hold, which it tells.
   bool txn(const std::vector<Condition>& conditions, const std::vector<Put>& puts) const;
   std::int64_t revision() const;
+  /// {3, 4, 23}.
+  std::array<int, 3> version() const;
   /// Forgets all that was before now.
   void compact() const;
   /// Has a leader, and answers what needs one.

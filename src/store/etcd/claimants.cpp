@@ -1,14 +1,25 @@
 #include "store/etcd/claimants.hpp"
 
+#include "store/etcd/requests.hpp"
+
 #include <algorithm>
 
 namespace pawl::store::etcd {
+
+namespace {
+
+constexpr std::size_t most_asked = 100;  // keys of one transaction; the servers allow 128 parts
+
+}  // namespace
 
 void Claimants::start() {
   const auto server = server_.lock();
   if (!server) return;
   server->deliver_to([weak = weak_from_this()](Session& session, const std::optional<Letter>& letter) {
     if (const auto self = weak.lock()) self->deliver(session, letter);
+  });
+  server->when_renewed([weak = weak_from_this(), &runtime = server->runtime()](const SharedSession& session) {
+    if (const auto self = weak.lock()) base::spawn(runtime, self->look_at_held(self, session));
   });
 }
 
@@ -77,6 +88,37 @@ void Claimants::heard(const SharedClaimant& claimant, const std::string& key, co
     listen_only_to(*claimant, {});
   }
   notices_.tell(claimant->claim.id, Notice());
+}
+
+/// Not part of the renewal, which need not wait for it. What is missing is looked at by its claim: it may be a release of ours.
+awaitable<void> Claimants::look_at_held([[maybe_unused]] std::shared_ptr<Claimants> self, SharedSession session) {
+  const auto server = server_.lock();
+  if (!server) co_return;
+  std::vector<SharedClaimant> held;
+  for (const auto& [id, claimant] : claimants_) {
+    const bool holds = claimant->session == session && claimant->line.next() == Line::Step::keep;
+    if (holds) held.push_back(claimant);
+  }
+  const Deadline deadline = Deadline::in(server->runtime().now(), server->config().timeout);
+  for (std::size_t begin = 0; begin < held.size(); begin += most_asked) {
+    const std::size_t end = std::min(begin + most_asked, held.size());
+    pb::TxnRequest question;
+    for (std::size_t i = begin; i < end; ++i) {
+      pb::RequestOp key = getting(held[i]->key);
+      key.mutable_request_range()->set_keys_only(true);
+      on_success(question, std::move(key));
+    }
+    Result<pb::TxnResponse> answer = co_await server->read(std::move(question), deadline);
+    if (!answer) co_return;
+    for (std::size_t i = begin; i < end; ++i) {
+      const pb::KeyValue* kv = found_one(*answer, static_cast<int>(i - begin));
+      if (kv != nullptr && kv->create_revision() == held[i]->created) continue;
+      Letter letter;
+      letter.claim = held[i]->claim.id;
+      letter.taken_away = true;
+      deliver(*session, letter);
+    }
+  }
 }
 
 void Claimants::deliver(Session& session, const std::optional<Letter>& letter) {

@@ -40,7 +40,8 @@ using SharedClaimant = std::shared_ptr<Claimant>;
 class Claimants : public std::enable_shared_from_this<Claimants> {
  public:
   explicit Claimants(const std::shared_ptr<Server>& server) : server_(server) {}
-  /// Letters to the sessions are delivered here.
+  /// Letters to the sessions are delivered here. Each renewal looks whether the keys that hold locks are still there: one
+  /// that was deleted by hand ends its hold.
   void start();
 
   SharedClaimant find(ClaimId id) const;
@@ -54,6 +55,7 @@ class Claimants : public std::enable_shared_from_this<Claimants> {
 
  private:
   void deliver(Session& session, const std::optional<Letter>& letter);
+  awaitable<void> look_at_held(std::shared_ptr<Claimants> self, SharedSession session);
   void heard(const SharedClaimant& claimant, const std::string& key, const Heard& heard);
 
   const std::weak_ptr<Server> server_;

@@ -5,6 +5,7 @@
 #include "base/timer.hpp"
 #include "base/wakeup.hpp"
 #include "store/etcd/members.hpp"
+#include "store/etcd/requests.hpp"
 #include "store/etcd/watches.hpp"
 
 #include <algorithm>
@@ -34,14 +35,6 @@ enum class Nature : std::uint8_t {
   repeatable,  // ask again: to do it twice is to do it once
   write,       // nothing: it may have been applied
 };
-
-bool only_reads(const pb::TxnRequest& txn) {
-  const auto reads = [](const pb::RequestOp& op) {
-    return op.has_request_range() || (op.has_request_txn() && only_reads(op.request_txn()));
-  };
-  return std::all_of(txn.success().begin(), txn.success().end(), reads) &&
-         std::all_of(txn.failure().begin(), txn.failure().end(), reads);
-}
 
 }  // namespace
 

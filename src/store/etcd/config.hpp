@@ -13,7 +13,8 @@ namespace pawl::store::etcd {
 ///   etcd://[user[:password]@]h1[:port],h2,h3[?prefix=pawl/&password_file=…&timeout=5s], names=raw instead of a prefix
 ///   etcd+tls://…[?ca=…&cert=…&key=…]
 ///   etcd+srv://domain: the members are found by DNS SRV, `_etcd-client-ssl._tcp.domain` (TLS) or, where no such record
-///   exists, `_etcd-client._tcp.domain` (plain text). With ca or cert: the TLS records only.
+///   exists, `_etcd-client._tcp.domain` (plain text). With ca or cert: the TLS records only. The
+///   members' certificates must have the domain as a name.
 struct Config : ServerConfig {
   Config() { prefix = "pawl/"; }
 

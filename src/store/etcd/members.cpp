@@ -92,7 +92,10 @@ awaitable<Result<void>> Members::find_by_name(Deadline deadline) {
       Result<void> prepared = prepare_tls(net::TlsFiles());
       if (!prepared) co_return prepared;
     }
-    for (net::Address& address : *found) address.tls = tls_;
+    for (net::Address& address : *found) {
+      address.tls = tls_;
+      address.tls_name = config_.srv;  // as etcdctl: the name of a target is only what DNS says
+    }
   } else if (found && !tls_) {
     if (has_credentials()) {
       co_return Error{

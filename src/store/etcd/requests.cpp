@@ -1,5 +1,6 @@
 #include "store/etcd/requests.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace pawl::store::etcd {
@@ -131,6 +132,14 @@ std::set<std::int64_t> leases_of(const pb::TxnRequest& txn) {
   std::set<std::int64_t> leases;
   add_leases(txn, leases);
   return leases;
+}
+
+bool only_reads(const pb::TxnRequest& txn) {
+  const auto reads = [](const pb::RequestOp& op) {
+    return op.has_request_range() || (op.has_request_txn() && only_reads(op.request_txn()));
+  };
+  return std::all_of(txn.success().begin(), txn.success().end(), reads) &&
+         std::all_of(txn.failure().begin(), txn.failure().end(), reads);
 }
 
 const google::protobuf::RepeatedPtrField<pb::KeyValue>& found(const pb::TxnResponse& response, int i) {

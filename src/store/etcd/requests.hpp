@@ -37,6 +37,9 @@ void on_failure(pb::TxnRequest& txn, pb::RequestOp op);
 /// All leases on which it may put something.
 std::set<std::int64_t> leases_of(const pb::TxnRequest& txn);
 
+/// It changes nothing, whichever branch it takes.
+bool only_reads(const pb::TxnRequest& txn);
+
 /// The keys that the i-th part has found.
 const google::protobuf::RepeatedPtrField<pb::KeyValue>& found(const pb::TxnResponse& response, int i);
 /// The only one, or null.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int epoch_attempts = 4;    // at something that others may undo meanwhile
 constexpr int renewal_attempts = 3;  // while the cluster changes its leader
+constexpr int read_attempts = 4;     // while a member answers with old data
 constexpr std::int64_t shortest_ttl = 2;
 constexpr std::int64_t slack = 1;  // seconds by which a second lease may be renewed before its session's
 constexpr std::int64_t history_seconds = 120;
@@ -91,16 +92,24 @@ bool Server::is_behind(const pb::ResponseHeader& header, const Highest& highest)
 /// Errors: outcome_unknown, where the store was restored from a backup.
 awaitable<Result<pb::TxnResponse>> Server::ask(pb::TxnRequest request, Deadline deadline) {
   const auto self = shared_from_this();
-  const Before before = this->before();
-  Result<pb::TxnResponse> answer = co_await cluster_->txn(std::move(request), deadline);
-  if (!answer) co_return answer;
-  const pb::ResponseHeader header = answer->header();
-  // By the cluster of the epoch: a keepalive or a watch may have told of the new one before.
-  const bool moved = epoch_.cluster != 0 && header.cluster_id() != epoch_.cluster;
-  if (before.restores == restores_ && !moved && !is_behind(header, before.highest)) co_return answer;
-  Result<void> begun = co_await begin_anew(before.restores, deadline);
-  if (!begun) co_return Error{Errc::outcome_unknown, begun.error().message};
-  co_return Error{Errc::outcome_unknown, "etcd was restored from a backup; the epoch was raised"};
+  const bool reads = only_reads(request);
+  for (int i = 0; i < read_attempts; ++i) {
+    const Before before = this->before();
+    pb::TxnRequest question = request;
+    Result<pb::TxnResponse> answer = co_await cluster_->txn(std::move(question), deadline);
+    if (!answer) co_return answer;
+    const pb::ResponseHeader header = answer->header();
+    // By the cluster of the epoch: a keepalive or a watch may have told of the new one before.
+    const bool moved = epoch_.cluster != 0 && header.cluster_id() != epoch_.cluster;
+    if (before.restores == restores_ && !moved && !is_behind(header, before.highest)) co_return answer;
+    const Change change = reads && !moved ? Change::restored_perhaps : Change::restored;
+    Result<void> begun = co_await begin_anew(change, before.restores, deadline);
+    if (!begun) co_return Error{Errc::outcome_unknown, begun.error().message};
+    if (!reads || before.restores != restores_) {
+      co_return Error{Errc::outcome_unknown, "etcd was restored from a backup; the epoch was raised"};
+    }
+  }
+  co_return Error{Errc::store_unavailable, "etcd keeps answering reads with old data"};
 }
 
 awaitable<Result<pb::TxnResponse>> Server::write(pb::TxnRequest request, Deadline deadline) {
@@ -122,13 +131,14 @@ awaitable<Result<pb::TxnResponse>> Server::read(pb::TxnRequest request, Deadline
 
 /// A snapshot was restored: what was granted since it was taken is unknown here, and its revisions come again. Until the
 /// epoch is raised, every answer is taken for one that is behind. Requests that find out at the same time raise it once.
-awaitable<Result<void>> Server::begin_anew(std::uint64_t restores, Deadline deadline) {
+/// `restored_perhaps`: a read was behind, which may have been stale (etcd#20418). If so, `restores_` stays as it is.
+awaitable<Result<void>> Server::begin_anew(Change change, std::uint64_t restores, Deadline deadline) {
   const auto self = shared_from_this();
   while (restoring_ && restores_ == restores && !deadline.passed(runtime_.now())) co_await restored_.wait(deadline.at);
   if (restores_ != restores) co_return Result<void>();
   if (restoring_) co_return Error{Errc::store_unavailable, "the epoch was not raised in time"};
   restoring_ = true;
-  Result<std::uint64_t> raised = co_await change_epoch(Change::restored, deadline);
+  Result<std::uint64_t> raised = co_await change_epoch(change, deadline);
   restoring_ = false;
   restored_.notify();
   if (!raised) co_return raised.error();
@@ -154,10 +164,12 @@ awaitable<Result<void>> Server::learn_epoch(Deadline deadline) {
 
 awaitable<Result<std::uint64_t>> Server::change_epoch(Change change, Deadline deadline) {
   const auto self = shared_from_this();
+  const bool restored = change == Change::restored || change == Change::restored_perhaps;
   for (int i = 0; i < epoch_attempts; ++i) {
     const Before before = this->before();
     pb::TxnRequest question;
     on_success(question, getting(layout_.epoch()));
+    if (restored) on_success(question, erasing(layout_.nothing()));  // a write: its reply is never stale
     Result<pb::TxnResponse> answer = co_await cluster_->txn(std::move(question), deadline);
     if (!answer) co_return not_applied(answer.error());
     pb::ResponseHeader header = answer->header();
@@ -172,11 +184,12 @@ awaitable<Result<std::uint64_t>> Server::change_epoch(Change change, Deadline de
     const bool moved = epoch_.cluster != 0 && header.cluster_id() != epoch_.cluster;
     const bool fell = record && record->epoch < epoch_.number;
     const bool unexpected = moved || fell || is_behind(header, before.highest) || before.restores != restores_;
-    if (unexpected && change != Change::restored) {
-      Result<void> begun = co_await begin_anew(before.restores, deadline);
+    if (unexpected && !restored) {
+      Result<void> begun = co_await begin_anew(Change::restored_perhaps, before.restores, deadline);
       if (!begun) co_return begun.error();
       continue;
     }
+    if (!unexpected && change == Change::restored_perhaps) co_return epoch_.number;
     const std::uint64_t now = runtime_.unix_milliseconds();
     const std::uint64_t store_id = store_id_ != 0 ? store_id_.load() : runtime_.random();
     const std::string identity = base::hex(header.cluster_id());
@@ -184,7 +197,7 @@ awaitable<Result<std::uint64_t>> Server::change_epoch(Change change, Deadline de
     if (!decided) co_return decided.error();
     fencing::EpochRecord& next = decided->record;
     // In a cluster of another id the first one to come has raised it: the record in the snapshot names the old one.
-    const bool raise = change == Change::raise || (change == Change::restored && !moved);
+    const bool raise = change == Change::raise || (restored && !moved);
     const bool went_back = next.epoch < epoch_.number;
     if (raise || went_back) {
       Result<std::uint64_t> number = fencing::next_epoch(std::max(next.epoch, epoch_.number), now);
@@ -202,7 +215,7 @@ awaitable<Result<std::uint64_t>> Server::change_epoch(Change change, Deadline de
     }
     epoch_ = {next.epoch, next.to_text(), header.cluster_id()};
     store_id_ = next.store_id;
-    if (change == Change::restored) {
+    if (restored) {
       ++restores_;
       highest_ = {header.cluster_id(), header.revision()};
       end_all_sessions();
@@ -286,12 +299,20 @@ void Server::watch_mailbox(const SharedSession& session) {
     const SharedSession session = server ? server->session(id) : nullptr;
     if (!session) return;
     if (heard.what == Heard::What::missed) return server->may_have_missed(*session);
-    if (heard.what != Heard::What::put || heard.mod_revision <= session->heard) return;
+    if (heard.what == Heard::What::deleted) return server->key_deleted(*session, heard.mod_revision);
+    if (heard.mod_revision <= session->heard) return;
     session->heard = heard.mod_revision;
     const std::optional<Letter> letter = Letter::parse(heard.value);
     if (letter && server->postman_) server->postman_(*session, letter);
   };
   session->mailbox = cluster_->watch(session->key, "", hear);
+}
+
+/// By hand, or with its lease. The next claim may be granted already: this does not wait for the next renewal.
+void Server::key_deleted(Session& session, std::int64_t revision) {
+  if (session.closing || revision <= session.created) return;
+  over(session);
+  if (surroundings_.sessions_in_doubt) surroundings_.sessions_in_doubt();
 }
 
 void Server::may_have_missed(Session& session) {
@@ -351,10 +372,9 @@ awaitable<Result<Renewal>> Server::renew(SessionId id, Deadline deadline) {
     on_failure(request, erasing(layout_.nothing()));
     Result<pb::TxnResponse> answer = co_await write(std::move(request), deadline);
     if (!answer) co_return not_applied(answer.error());
-    if (!answer->succeeded()) {
-      over(*session);
-      co_return has_ended(id);
-    }
+    if (!answer->succeeded()) over(*session);
+    const bool ended = this->session(id) == nullptr;  // or meanwhile, by a restore that another request has noticed
+    if (ended) co_return has_ended(id);
     kept->terms.insert(answer->header().raft_term());
     const bool again = left > 1 && !kept->missing.empty();
     if (kept->terms.size() > 1 || kept->session_missing || again) continue;
@@ -363,6 +383,7 @@ awaitable<Result<Renewal>> Server::renew(SessionId id, Deadline deadline) {
       session->missed = mail->mod_revision();
       may_have_missed(*session);
     }
+    if (when_renewed_) when_renewed_(session);
     co_return renewed(*session, *kept);
   }
   co_return Error{Errc::store_unavailable, "the leader that answered was deposed, or has just been elected"};
@@ -411,6 +432,7 @@ awaitable<Result<void>> Server::close_session(SessionId id, Deadline deadline) {
   const auto self = shared_from_this();
   const SharedSession session = this->session(id);
   if (!session) co_return Result<void>();
+  session->closing = true;
   Result<void> revoked = co_await cluster_->revoke_lease(session->lease, deadline);
   if (!revoked) co_return revoked.error();
   std::vector<std::int64_t> unused;

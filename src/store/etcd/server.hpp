@@ -31,6 +31,7 @@ struct Session {
   std::int64_t heard = 0;    ///< the revision of the last letter
   std::int64_t missed = 0;   ///< the revision of one that a renewal has found before it was heard of
   Cluster::WatchId mailbox = 0;
+  bool closing = false;  ///< by us
   News news = {};
 
   /// A holder with a lock-delay has its key on a second lease, which outlasts the session by that delay. Go's clients, who
@@ -59,6 +60,10 @@ class Server : public std::enable_shared_from_this<Server> {
   /// Letters to a session; nothing: some may have been missed.
   using Postman = std::function<void(Session&, const std::optional<Letter>&)>;
   void deliver_to(Postman postman) { postman_ = std::move(postman); }
+
+  /// Called after each renewal.
+  using Renewed = std::function<void(const SharedSession&)>;
+  void when_renewed(Renewed tell) { when_renewed_ = std::move(tell); }
 
   base::Runtime& runtime() const { return runtime_; }
   const Config& config() const { return config_; }
@@ -117,7 +122,8 @@ class Server : public std::enable_shared_from_this<Server> {
   enum class Change : std::uint8_t {
     learn,
     raise,
-    restored,  ///< raise, and forget what was before
+    restored,          ///< raise, and forget what was before
+    restored_perhaps,  ///< the same, if a write confirms it
   };
   struct Kept {
     std::set<std::uint64_t> terms = {};   ///< whose word it was
@@ -130,12 +136,13 @@ class Server : public std::enable_shared_from_this<Server> {
   Before before() const { return {highest_, restores_}; }
   static bool is_behind(const pb::ResponseHeader& header, const Highest& highest);
   awaitable<Result<pb::TxnResponse>> ask(pb::TxnRequest request, Deadline deadline);
-  awaitable<Result<void>> begin_anew(std::uint64_t restores, Deadline deadline);
+  awaitable<Result<void>> begin_anew(Change change, std::uint64_t restores, Deadline deadline);
   awaitable<void> look_whether_restored(std::shared_ptr<Server> self);
   awaitable<Result<std::uint64_t>> change_epoch(Change change, Deadline deadline);
   awaitable<Result<void>> make_session(SharedSession session, Duration lease, Deadline deadline);
   awaitable<Result<void>> make_session_key(SharedSession session, Deadline deadline);
   void watch_mailbox(const SharedSession& session);
+  void key_deleted(Session& session, std::int64_t revision);
   awaitable<Result<Kept>> keep_alive(SharedSession session, Deadline deadline);
   Renewal renewed(Session& session, const Kept& kept);
   void drop_unused_leases(Session& session);
@@ -152,6 +159,7 @@ class Server : public std::enable_shared_from_this<Server> {
   const Layout layout_;
   Surroundings surroundings_;
   Postman postman_;
+  Renewed when_renewed_;
   std::shared_ptr<Cluster> cluster_;
   std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
   Epoch epoch_;

@@ -22,6 +22,7 @@ struct Address {
   std::uint16_t port = 0;
   std::string path = {};                       ///< of a Unix socket
   std::shared_ptr<const TlsContext> tls = {};  ///< none: in plain text
+  std::string tls_name = {};                   ///< that its certificate must have; empty: the host
   std::shared_ptr<InsideServer> inside = {};   ///< of one inside this process, in simulation; else: empty
 
   /// For people: "db7:6379", "/run/redis.sock".

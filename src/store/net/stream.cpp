@@ -176,8 +176,9 @@ awaitable<Result<void>> Stream::connect(Address address, Deadline deadline) {
   if (!address.tls) co_return Result<void>();
 
   impl->tls.emplace(impl->socket, address.tls->native());
-  ::SSL_set_tlsext_host_name(impl->tls->native_handle(), address.host.c_str());
-  impl->tls->set_verify_callback(ssl::host_name_verification(address.host), error);
+  const std::string name = address.tls_name.empty() ? address.host : address.tls_name;
+  ::SSL_set_tlsext_host_name(impl->tls->native_handle(), name.c_str());
+  impl->tls->set_verify_callback(ssl::host_name_verification(name), error);
   auto [refused] = co_await impl->tls->async_handshake(ssl::stream_base::client, as_result);
   if (refused) co_return impl->failed("no TLS connection", refused);
   if (!impl->speaks(address.tls->protocol())) {
