@@ -29,6 +29,11 @@ void print_event(const pawl::Event& event) {
   if (!event.message.empty()) fmt::print(stderr, "pawl: {}\n", event.message);
 }
 
+void warn_of_memory(const Context& context) {
+  if (!context.store().value_or("").starts_with("memory:")) return;
+  fmt::print(stderr, "pawl: a memory: store is seen by this process alone: the lock excludes no other run\n");
+}
+
 }  // namespace
 
 Acquiring::Acquiring(const UnderLockOptions& options, const Context& context, const Errand& errand, RunLog& log,
@@ -70,6 +75,7 @@ AcquireOptions Acquiring::wish() const {
 }
 
 void Acquiring::work(const std::function<void()>& asking, std::stop_token stop) {
+  warn_of_memory(context_);
   Client& client = client_.emplace(open());
   if (options_.verbose) fmt::print(stderr, "pawl: the store is {}\n", base::redact_url(store_of(context_)));
   if (!options_.any_kind) refuse_other_kinds(client, errand_.wanted);

@@ -4,6 +4,7 @@
 #include "apps/cli/run/command.hpp"
 #include "apps/cli/run/environment.hpp"
 #include "apps/cli/run/keeper.hpp"
+#include "apps/cli/run/letting_go.hpp"
 #include "apps/cli/run/run_log.hpp"
 #include "apps/cli/run/supervisor.hpp"
 #include "apps/cli/run/terms.hpp"
@@ -26,25 +27,6 @@ namespace pawl::cli {
 using namespace std::chrono_literals;
 
 namespace {
-
-void warn_of_memory(const Context& context) {
-  if (!context.store().value_or("").starts_with("memory:")) return;
-  fmt::print(stderr, "pawl: a memory: store is seen by this process alone: the lock excludes no other run\n");
-}
-
-/// The command is over. Whether it ran under the lock to its end decides about the code.
-int end(Held& held, bool lost, int code) {
-  const Result<void> released = held.release();
-  if (lost) return lock_lost;
-  if (released) return code;
-  if (released.code() == Errc::lost) {
-    fmt::print(stderr, "pawl: {} was lost before the command ended\n", held.first_to_end());
-    return lock_lost;
-  }
-  fmt::print(stderr, "pawl: {} could not be released, it is free when its lease ends: {}\n", held.first_to_end(),
-             released.error().message);
-  return code;
-}
 
 /// The user has stopped the job while it waited: its command does not start behind their back.
 void wait_while_stopped(const Front& front, Duration lease) {
@@ -74,12 +56,9 @@ void stay_until(std::chrono::steady_clock::time_point until, const Held& held, c
   }
 }
 
-/// In the keeper: takes the lock, runs the command, releases the lock.
-int keep(const UnderLockOptions& options, const Context& context, const Errand& errand, const Supervisor::Terms& terms,
-         const Signals& signals, const Front& front) {
-  RunLog log(options.log, errand.wanted);
-  Acquiring acquiring(options, context, errand, log, front.pid());
-  Held held = acquiring.finish(signals, front);
+/// The command, for as long as the locks are held.
+HoldEnd run_command(const UnderLockOptions& options, const Context& context, const Errand& errand,
+                    const Supervisor::Terms& terms, const Signals& signals, const Front& front, const Held& held) {
   const auto begin = std::chrono::steady_clock::now();
   wait_while_stopped(front, terms.lease);
   const std::string store = store_for_child(store_of(context), options.scheme);
@@ -87,12 +66,25 @@ int keep(const UnderLockOptions& options, const Context& context, const Errand& 
   Command command(context.command, child_environment(held.sequencers(), errand.value, store), signals,
                   ::getpgid(front.pid()));
   Supervisor supervisor(held, command, front, signals, terms);
-  int code = supervisor.run();
-  if (!supervisor.reason().empty()) log.lost(supervisor.reason());
+  const int code = supervisor.run();
   if (options.at_least && supervisor.reason().empty()) stay_until(begin + *options.at_least, held, front, signals);
-  code = end(held, supervisor.lost(), code);
-  log.released(code);
-  return code;
+  return {supervisor.lost() ? lock_lost : code, supervisor.reason()};
+}
+
+/// In the keeper: takes the lock, runs the command, releases the lock.
+int keep(const UnderLockOptions& options, const Context& context, const Errand& errand, const Supervisor::Terms& terms,
+         const Signals& signals, const Front& front) {
+  RunLog log(options.log, errand.wanted);
+  Acquiring acquiring(options, context, errand, log, front.pid());
+  Held held = acquiring.finish(signals, front);
+  HoldEnd end;
+  try {
+    end = run_command(options, context, errand, terms, signals, front, held);
+  } catch (const Failure& failure) {  // it could not begin
+    let_go(held, {failure.code, {}}, log);
+    throw;
+  }
+  return let_go(held, end, log);
 }
 
 }  // namespace
@@ -108,7 +100,6 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
   const Duration lease = lease_of(options, context);
   const std::optional<Duration> max_hold = max_hold_of(options, context);
   const Supervisor::Terms terms{lease, grace_of(options, lease, max_hold), options.leftovers, max_hold, options.quiet};
-  warn_of_memory(context);
   const Signals signals;
   return run_in_keeper(signals, [&](const Front& front) {
     base::speak_for(front.pid());
