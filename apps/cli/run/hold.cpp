@@ -72,7 +72,7 @@ HoldEnd stay(const Held& held, const Signals& signals) {
   while (true) {
     news.clear();  // before the looks: what happens after them wakes the poll
     if (held.lost().stop_requested()) {
-      const std::string reason = held.first_to_end() + " is lost";
+      const std::string reason = held.loss();
       fmt::print(stderr, "pawl: {}\n", reason);
       return {lock_lost, reason};
     }

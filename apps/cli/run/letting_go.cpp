@@ -20,8 +20,8 @@ int let_go(Held& held, const HoldEnd& end, RunLog& log) {
   }
   const std::string& why = released.error().message;
   if (released.code() == Errc::lost) {
-    fmt::print(stderr, "pawl: {} was lost before its time was over: {}\n", held.first_to_end(), why);
-    log.lost(why, lock_lost);
+    fmt::print(stderr, "pawl: {}\n", held.loss());
+    log.lost(held.loss(), lock_lost);
     return lock_lost;
   }
   fmt::print(stderr, "pawl: {} could not be released, it is free when its lease ends: {}\n", held.first_to_end(), why);

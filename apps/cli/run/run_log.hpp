@@ -18,9 +18,9 @@ namespace pawl::cli {
 ///
 /// | event          | when                                              | besides time, host, pid and locks |
 /// |----------------|---------------------------------------------------|-----------------------------------|
-/// | asked          | the store was asked for the locks                 |                                   |
+/// | asked          | it has begun                                      |                                   |
 /// | granted        | they are held                                     | token, waited_ms                  |
-/// | refused        | they were not granted                             | reason                            |
+/// | refused        | they were not granted: the store, time, a signal  | reason                            |
 /// | released       | they were held to the end, and let go             | token, exit_code, held_ms         |
 /// | lost           | they could not be kept, or were taken away        | token, exit_code, held_ms, reason |
 /// | release_failed | held to the end; free when the lease ends         | token, exit_code, held_ms, reason |

@@ -5,14 +5,17 @@
 #include "apps/cli/run/environment.hpp"
 #include "apps/cli/run/keeper.hpp"
 #include "apps/cli/run/letting_go.hpp"
+#include "apps/cli/run/process_tree.hpp"
 #include "apps/cli/run/run_log.hpp"
 #include "apps/cli/run/supervisor.hpp"
 #include "apps/cli/run/terms.hpp"
+#include "base/duration.hpp"
 #include "base/host.hpp"
 #include "base/lock_name.hpp"
 
 #include <fmt/core.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -40,20 +43,30 @@ void wait_while_stopped(const Front& front, Duration lease) {
   if (front.dead()) throw Failure{by_signal + SIGKILL, "pawl was killed before the command began"};
 }
 
-/// --at-least: until then, or until a signal, the end of the front or of the hold.
+/// --at-least: until then, or until a signal, `pawl revoke`, the end of the front or of the hold.
 void stay_until(std::chrono::steady_clock::time_point until, const Held& held, const Front& front,
                 const Signals& signals) {
-  Event lost;
-  const std::stop_callback on_lost(held.lost(), lost.setter());
-  while (std::chrono::steady_clock::now() < until && !held.lost().stop_requested() && !front.dead()) {
+  Event news;
+  const std::stop_callback on_lost(held.lost(), news.setter());
+  const std::stop_callback on_request(held.release_requested(), news.setter());
+  const auto over = [&] { return held.lost().stop_requested() || held.release_requested().stop_requested(); };
+  while (std::chrono::steady_clock::now() < until && !over() && !front.dead()) {
     if (const std::optional<PassedSignal> signal = front.next_signal(signals)) {
       if (signal->number == SIGTERM || signal->number == SIGINT || signal->number == SIGHUP) return;
       continue;
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-    pollfd all[] = {{signals.fd(), POLLIN, 0}, {lost.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
+    pollfd all[] = {{signals.fd(), POLLIN, 0}, {news.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
     ::poll(all, 3, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
   }
+}
+
+/// The front's, so that the terminal's signals reach it. Where descendants cannot be found and there is no terminal, one of
+/// its own: that can be ended as a whole, without the script that has started us.
+pid_t group_of_command(const Front& front) {
+  const int terminal = ::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (terminal >= 0) ::close(terminal);
+  return terminal < 0 && !proc_is_readable() ? 0 : ::getpgid(front.pid());
 }
 
 /// The command, for as long as the locks are held.
@@ -64,7 +77,8 @@ HoldEnd run_command(const UnderLockOptions& options, const Context& context, con
   const std::string store = store_for_child(store_of(context), options.scheme);
   // By the main thread: the command dies with the thread that forked it.
   Command command(context.command, child_environment(held.sequencers(), errand.value, store), signals,
-                  ::getpgid(front.pid()));
+                  group_of_command(front));
+  front.tell_known(command.known());
   Supervisor supervisor(held, command, front, signals, terms);
   const int code = supervisor.run();
   if (options.at_least && supervisor.reason().empty()) stay_until(begin + *options.at_least, held, front, signals);
@@ -81,7 +95,8 @@ int keep(const UnderLockOptions& options, const Context& context, const Errand& 
   try {
     end = run_command(options, context, errand, terms, signals, front, held);
   } catch (const Failure& failure) {  // it could not begin
-    let_go(held, {failure.code, {}}, log);
+    const bool held_to_the_end = failure.code == not_found || failure.code == not_executable;
+    let_go(held, {failure.code, held_to_the_end ? "" : failure.sentence}, log);
     throw;
   }
   return let_go(held, end, log);
@@ -99,6 +114,10 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
   check_names(errand);
   const Duration lease = lease_of(options, context);
   const std::optional<Duration> max_hold = max_hold_of(options, context);
+  if (options.at_least && max_hold && *options.at_least > *max_hold) {
+    throw Failure{own_failure, fmt::format("--at-least {} is longer than --max-hold {}",
+                                           base::format_duration(*options.at_least), base::format_duration(*max_hold))};
+  }
   const Supervisor::Terms terms{lease, grace_of(options, lease, max_hold), options.leftovers, max_hold, options.quiet};
   const Signals signals;
   return run_in_keeper(signals, [&](const Front& front) {

@@ -31,6 +31,7 @@ struct UnderLockOptions {
   bool verbose = false;
   std::optional<std::string> log = {};
   std::optional<Duration> at_least = {};
+  std::optional<std::string> line = {};  ///< -c: the command is a shell with this
 };
 
 /// What the help says of options that are not the same to all.

@@ -76,8 +76,9 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
       ->excludes(kill);
   add_duration(command, "--at-least", options.at_least,
                "Hold the lock for this long, also when the command is\ndone earlier: for hosts whose clocks differ");
-  const auto take_line = [&context](const std::string& line) {
+  const auto take_line = [&options, &context](const std::string& line) {
     if (!context.command.empty()) throw CLI::ValidationError("-c", "stands in place of the command behind --");
+    options.line = line;
     context.command = {"/bin/sh", "-c", line};
   };
   command.add_option_function<std::string>("-c", take_line, "A line for the shell, in place of -- COMMAND")
