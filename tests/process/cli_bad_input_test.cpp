@@ -57,7 +57,7 @@ TEST_F(CliBadInput, IsToldInOneLineThatNamesItAndWhatIsRight) {
       {{"run", "job", "true", "--", "true"}, "unexpected argument \"true\""},
       {{"run", "--wait", "10", "job", "--", "true"}, "--wait: \"10\" is not a duration: it has no unit"},
       {{"run", "--wait", "-1s", "job", "--", "true"}, "--wait: \"-1s\" is not a duration: it must not be negative"},
-      {{"run", "--wait", "soon", "job", "--", "true"}, "like 1500ms or 1.5s"},
+      {{"run", "--wait", "soon", "job", "--", "true"}, "like 1500ms, 1.5s or 1h30m"},
       {{"run", "--wait"}, "--wait needs a value"},
       {{"run", "--wait", "1s", "--no-wait", "job", "--", "true"}, "--no-wait"},
       {{"run", "--lease", "1ms", "job", "--", "true"}, "lease is 1ms; file/queue takes 100ms to 1d"},
