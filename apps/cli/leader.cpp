@@ -72,7 +72,8 @@ void print_changes(const LeaderOptions& options, const Context& context, const s
 int follow(const LeaderOptions& options, const Context& context) {
   const Signals signals;
   Waiting waiting(
-      [&](const auto& asking, const std::stop_token& stop) { print_changes(options, context, asking, stop); });
+      [&](const auto& asking, const std::stop_token& stop) { print_changes(options, context, asking, stop); },
+      [](std::optional<int> signal) { return by_signal + signal.value_or(0); });
   const std::optional<int> signal = waiting.finish(signals, STDOUT_FILENO, {});
   return signal ? by_signal + *signal : 0;
 }

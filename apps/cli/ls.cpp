@@ -36,14 +36,12 @@ std::string holder_of(const LockView& view) {
 }
 
 Row row_of(const LockView& view) {
-  const bool held = !view.holders.empty();
-  return {base::printable(view.name, 60),
-          std::string(to_string(view.kind)),
-          std::to_string(view.holders.size()),
+  const ClaimView* holder = view.holders.empty() ? nullptr : &view.holders.front();
+  return {base::printable(view.name, 60), std::string(to_string(view.kind)), std::to_string(view.holders.size()),
           std::to_string(view.waiters.size()),
-          held ? format_age(view.holders.front().age) : "-",
-          held ? view.holders.front().token.to_string() : "-",
-          holder_of(view)};
+          // Of a client of another library only its presence is known.
+          holder != nullptr && !holder->owner.foreign ? format_age(holder->age) : "-",
+          holder != nullptr && holder->token != Token() ? holder->token.to_string() : "-", holder_of(view)};
 }
 
 void ls(const LsOptions& options, const Context& context) {

@@ -50,24 +50,55 @@ int fail(int code, std::string_view sentence) {
   return code;
 }
 
-/// `pawl run` and `pawl elect` end at the first --; the rest belongs to the command. Other subcommands may use -- as is
-/// usual.
-std::vector<std::string> take_command(std::vector<std::string> words, Context& context) {
+using Words = std::vector<std::string>;
+
+Words::iterator find_subcommand(Words& words) {
   auto word = words.begin();
   while (word != words.end() && word->starts_with('-')) word += *word == "--store" && word + 1 != words.end() ? 2 : 1;
-  if (word == words.end() || (*word != "run" && *word != "elect")) return words;
+  return word;
+}
+
+/// Without -- the first word that is neither an option nor NAME begins the command, most likely: what follows is not for us.
+void expect_mark(const CLI::App& command, Words::const_iterator word, Words::const_iterator end) {
+  int names = 0;
+  for (; word != end; ++word) {
+    if (!word->starts_with('-')) {
+      if (++names < 2) continue;
+      throw pawl::cli::Failure{own_failure, fmt::format("-- is missing before the command; write pawl {} NAME -- {}",
+                                                        command.get_name(), pawl::base::printable(*word, 40))};
+    }
+    if (*word == "-c" || word->starts_with("--name")) return;
+    const CLI::Option* option = command.get_option_no_throw(*word);
+    if (option != nullptr && option->get_items_expected_max() > 0 && word + 1 != end) ++word;
+  }
+}
+
+/// `pawl run` and `pawl elect` end at the first --; the rest belongs to the command. Other subcommands may use -- as is
+/// usual.
+void take_command(Words& words, const CLI::App& app, Context& context) {
+  const auto word = find_subcommand(words);
+  if (word == words.end() || (*word != "run" && *word != "elect")) return;
   const auto mark = std::find(word, words.end(), "--");
-  if (mark == words.end()) return words;
+  if (mark == words.end()) return expect_mark(*app.get_subcommand(*word), word + 1, words.end());
   context.command.assign(mark + 1, words.end());
   words.erase(mark, words.end());
-  return words;
+}
+
+bool knows(const CLI::App& app, const std::string& subcommand) {
+  const auto all = app.get_subcommands([&](const CLI::App* one) { return one->get_name() == subcommand; });
+  return !all.empty();
 }
 
 /// `pawl help` is `pawl --help`, and `pawl help run` is `pawl run --help`.
-void take_help(std::vector<std::string>& words) {
-  if (words.empty() || words.front() != "help") return;
-  words.erase(words.begin());
-  if (words.size() > 1) throw pawl::cli::Failure{own_failure, "write pawl help, or pawl help SUBCOMMAND"};
+void take_help(Words& words, const CLI::App& app) {
+  const auto help = find_subcommand(words);
+  if (help == words.end() || *help != "help") return;
+  const auto name = words.erase(help);
+  if (words.end() - name > 1) throw pawl::cli::Failure{own_failure, "write pawl help, or pawl help SUBCOMMAND"};
+  if (name != words.end() && !name->starts_with('-') && !knows(app, *name)) {
+    throw pawl::cli::Failure{own_failure, fmt::format("there is no subcommand \"{}\"; \"pawl help\" lists them",
+                                                      pawl::base::printable(*name, 40))};
+  }
   words.push_back("--help");
 }
 
@@ -78,13 +109,8 @@ std::string one_line(std::string text) {
 }
 
 /// CLI11's own sentences in our words.
-std::string sentence_of(const CLI::App& at, const CLI::ParseError& error, const Context& context) {
-  const bool lacks_mark = context.command.empty() && (at.get_name() == "run" || at.get_name() == "elect");
+std::string sentence_of(const CLI::App& at, const CLI::ParseError& error) {
   const std::vector<std::string> rest = at.remaining();
-  if (!rest.empty() && !rest.front().starts_with('-') && lacks_mark) {
-    return fmt::format("-- is missing before the command; write pawl {} NAME -- {}", at.get_name(),
-                       pawl::base::printable(rest.front(), 40));
-  }
   if (!rest.empty()) {
     const char* what = rest.front().starts_with('-') ? "unknown option" : "unexpected argument";
     if (at.get_parent() == nullptr && !rest.front().starts_with('-')) what = "unknown subcommand";
@@ -100,12 +126,12 @@ std::string sentence_of(const CLI::App& at, const CLI::ParseError& error, const 
   }
 }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error, const Context& context) {
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   const auto used = app.get_subcommands();
   const CLI::App& at = used.empty() ? app : *used.front();
   const std::string whole = used.empty() ? "pawl" : "pawl " + at.get_name();
-  return fail(own_failure, fmt::format("{}; try \"{} --help\"", sentence_of(at, error, context), whole));
+  return fail(own_failure, fmt::format("{}; try \"{} --help\"", sentence_of(at, error), whole));
 }
 
 struct Subcommand {
@@ -122,9 +148,10 @@ constexpr Subcommand subcommands[] = {
 };
 
 /// Only the one that is used, where that is plain: to declare the options of all takes as long as `true` does.
-void add_subcommands(CLI::App& app, Context& context, const std::vector<std::string>& words) {
+void add_subcommands(CLI::App& app, Context& context, Words& words) {
+  const auto word = find_subcommand(words);
   const auto* const used = std::find_if(std::begin(subcommands), std::end(subcommands), [&](const Subcommand& one) {
-    return !words.empty() && words.front() == one.name;
+    return word != words.end() && *word == one.name;
   });
   if (used != std::end(subcommands)) return used->add(app, context);
   for (const Subcommand& one : subcommands) one.add(app, context);
@@ -148,15 +175,16 @@ int run(int argc, char** argv) {
   pawl::cli::describe(app, "pawl [--store URL] SUBCOMMAND ...", std::string(exit_codes));
   pawl::cli::add_store_option(app, context.store_before);
   try {
-    std::vector<std::string> words = take_command({argv + 1, argv + argc}, context);
-    take_help(words);
+    Words words(argv + 1, argv + argc);
     add_subcommands(app, context, words);
+    take_command(words, app, context);
+    take_help(words, app);
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
     if (std::fflush(stdout) != 0) return fail(own_failure, "the output could not be written");
     return context.exit_code;
   } catch (const CLI::ParseError& error) {
-    return usage_error(app, error, context);
+    return usage_error(app, error);
   } catch (const pawl::cli::Failure& failure) {
     return fail(failure.code, failure.sentence);
   }

@@ -84,10 +84,10 @@ TEST(ParseDuration, RefusesEverythingElse) {
 }
 
 TEST(ParseDuration, SaysWhatWouldBeRight) {
-  EXPECT_EQ(
-      parse_duration("30").error().message,
-      "\"30\" is not a duration: it has no unit; write a number and a unit (ns, us, ms, s, m, h, d), like 1500ms or "
-      "1.5s");
+  EXPECT_EQ(parse_duration("30").error().message,
+            "\"30\" is not a duration: it has no unit; write a number and a unit (ns, us, ms, s, m, h, d), like "
+            "1500ms, 1.5s or "
+            "1h30m");
   EXPECT_EQ(parse_duration("-3s").error().message, "\"-3s\" is not a duration: it must not be negative");
 }
 

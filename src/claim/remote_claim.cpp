@@ -20,6 +20,10 @@ using store::Notice;
 
 namespace {
 
+constexpr const char* withdrawn_by_others = "it was taken away, as by pawl revoke --now";
+constexpr const char* store_forgot = "the store has lost what it knew of it";
+constexpr const char* not_renewed_with_session = "the store has renewed the session without it";
+
 constexpr Duration longest_spin = std::chrono::milliseconds(50);
 constexpr Duration shortest_spin_pause = std::chrono::microseconds(20);
 constexpr Duration longest_spin_pause = std::chrono::milliseconds(1);
@@ -191,7 +195,8 @@ void RemoteClaim::begin(std::shared_ptr<Session> session) {
   state_ = State::asking;
   first_answer_.reset();
   pushed_.reset();
-  unsettled_ = withdrawal_unsettled_ = taken_away_ = must_look_ = nothing_left_ = false;
+  unsettled_ = withdrawal_unsettled_ = must_look_ = nothing_left_ = false;
+  taken_away_ = nullptr;
   released_.reset();
   scheme_.watch(claim_->id, make_waker());  // first watch, then ask: a release in between must not be missed
 }
@@ -200,7 +205,7 @@ awaitable<RemoteClaim::Outcome> RemoteClaim::ask() {
   for (;;) {
     if (!wanted_) co_return Outcome::over;
     if (session_over()) co_return Outcome::ask_again;
-    if (taken_away_) {
+    if (taken_away_ != nullptr) {
       fail(Error{Errc::lost, "the place in the queue was taken away"});
       co_return Outcome::over;
     }
@@ -250,7 +255,7 @@ std::optional<RemoteClaim::Outcome> RemoteClaim::judge(const Result<store::Claim
 std::optional<RemoteClaim::Outcome> RemoteClaim::judge_error(const Error& error, Duration& pause) {
   if (error.code == Errc::outcome_unknown) unsettled_ = true;
   if (error.code == Errc::lost) {
-    session_->end();
+    session_->end(session::loss::session_unknown);
     return Outcome::ask_again;
   }
   if (error.code == Errc::not_owner) {
@@ -280,7 +285,7 @@ RemoteClaim::Outcome RemoteClaim::grant(const store::Granted& granted) {
 }
 
 awaitable<void> RemoteClaim::hold() {
-  for (bool just_granted = true; wanted_ && !taken_away_; just_granted = false) {
+  for (bool just_granted = true; wanted_ && taken_away_ == nullptr; just_granted = false) {
     if (!just_granted && session_over()) break;
     if (must_look_) {
       co_await look();
@@ -295,7 +300,8 @@ awaitable<void> RemoteClaim::hold() {
   }
   if (!wanted_) co_return;
   ending_ = store::Ending::failed;
-  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_lost();
+  const char* const why = taken_away_ != nullptr ? taken_away_ : session::loss::not_renewed;
+  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_lost(why);
   wanted_ = false;
 }
 
@@ -303,7 +309,7 @@ awaitable<void> RemoteClaim::look() {
   must_look_ = false;
   const Deadline deadline = Deadline::in(runtime_.now(), attempt_time());
   Result<store::Standing> standing = co_await answered(scheme_.look(*claim_, deadline));
-  if (standing.code() == Errc::lost) session_->end();
+  if (standing.code() == Errc::lost) session_->end(session::loss::session_unknown);
   if (!standing) {
     must_look_ = true;  // the change number has moved on already: nobody will tell us again
     co_await wakeup_.wait(base::after(runtime_.now(), attempt_time() / 4));
@@ -311,9 +317,13 @@ awaitable<void> RemoteClaim::look() {
   }
   // A store that has lost its last writes takes it for a waiter again, or has granted it anew: others may have held it since.
   const bool granted_anew = standing->token != Token() && standing->token != token_;
-  taken_away_ = taken_away_ || standing->place != store::Standing::Place::held || granted_anew;
-  if (planted(Bug::taken_away_is_kept)) taken_away_ = false;
-  if (listener_ == nullptr || taken_away_) co_return;
+  if (standing->place == store::Standing::Place::gone) {
+    taken_away_ = withdrawn_by_others;
+  } else if (standing->place != store::Standing::Place::held || granted_anew) {
+    taken_away_ = store_forgot;
+  }
+  if (planted(Bug::taken_away_is_kept)) taken_away_ = nullptr;
+  if (listener_ == nullptr || taken_away_ != nullptr) co_return;
   if (standing->contended) listener_->claim_contended();
   if (listener_ != nullptr && standing->release_requested) listener_->claim_release_requested();
 }
@@ -360,7 +370,7 @@ bool RemoteClaim::judge(const Result<store::Withdrawn>& answer) {
   }
   if (answer.code() != Errc::store_unavailable) withdrawal_unsettled_ = true;
   if (planted(Bug::release_not_repeated)) return true;
-  if (answer.code() == Errc::lost) session_->end();
+  if (answer.code() == Errc::lost) session_->end(session::loss::session_unknown);
   return false;
 }
 
@@ -436,9 +446,9 @@ void RemoteClaim::session_changed() {
 
 // The holder is told within this call: the deadline that it goes by is about to move on. One that asks goes on asking.
 void RemoteClaim::claim_unconfirmed() {
-  if (state_ != State::held || taken_away_) return;
-  taken_away_ = true;
-  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_lost();
+  if (state_ != State::held || taken_away_ != nullptr) return;
+  taken_away_ = not_renewed_with_session;
+  if (listener_ != nullptr) std::exchange(listener_, nullptr)->claim_lost(taken_away_);
   stir();
 }
 

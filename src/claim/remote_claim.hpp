@@ -52,7 +52,7 @@ class Listener {
   virtual void claim_contended() = 0;
   virtual void claim_release_requested() = 0;
   /// It was granted, and is no longer ours.
-  virtual void claim_lost() = 0;
+  virtual void claim_lost(const char* why) = 0;
 
  protected:
   ~Listener() = default;
@@ -173,8 +173,8 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   bool resting_ = false;  // held, and no task runs: there is nothing to do until somebody stirs
   bool unsettled_ = false;
   bool withdrawal_unsettled_ = false;
-  bool taken_away_ = false;
-  bool nothing_left_ = false;  // the store has said that it keeps no trace of the claim
+  const char* taken_away_ = nullptr;  // why, when it was
+  bool nothing_left_ = false;         // the store has said that it keeps no trace of the claim
   bool must_look_ = false;
   bool label_changed_ = false;
   bool told_waiting_ = false;

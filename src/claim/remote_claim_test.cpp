@@ -36,9 +36,13 @@ struct Ear final : Listener {
   }
   void claim_contended() override { heard.emplace_back("contended"); }
   void claim_release_requested() override { heard.emplace_back("release requested"); }
-  void claim_lost() override { heard.emplace_back("lost"); }
+  void claim_lost(const char* why) override {
+    heard.emplace_back("lost");
+    reason = why;
+  }
 
   Heard heard;
+  std::string reason;  // of the loss
   Token token;
   std::vector<std::uint32_t> slots;
   std::shared_ptr<session::Validity> validity;
@@ -298,7 +302,7 @@ TEST_F(RemoteClaimTest, AskingThatIsGrantedToASessionThatIsOverAsksAgainInANewOn
   let_go(alice_, hold(alice_));
   alice_.faults->delay_all(1s);
   const Wanted alice = want(alice_);
-  alice_.keeper->live(lease)->end();
+  alice_.keeper->live(lease)->end(session::loss::session_unknown);
   pass(1s);
   EXPECT_TRUE(alice.heard().empty());
   EXPECT_TRUE(until([&] { return alice.held(); }, lease));
@@ -418,6 +422,7 @@ TEST_F(RemoteClaimTest, HeldThatIsTakenAwayIsToldAtOnce) {
   const Wanted alice = hold(alice_);
   revoke(true);
   EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+  EXPECT_EQ(alice.ear->reason, "it was taken away, as by pawl revoke --now");
   EXPECT_EQ(tasks(alice_), 0u);
 }
 
@@ -438,6 +443,7 @@ TEST_F(RemoteClaimTest, HeldThatARenewalDoesNotConfirmIsLostAndWithdrawnAndTheOt
   alice_.faults->leave_out_of_next_renewal(claim);
   pass(lease / 3);
   EXPECT_EQ(alice.heard(), (Heard{"granted", "lost"}));
+  EXPECT_EQ(alice.ear->reason, "the store has renewed the session without it");
   EXPECT_EQ(other.heard(), (Heard{"granted"}));
   EXPECT_TRUE(view().holders.empty());
   pass(2 * lease);

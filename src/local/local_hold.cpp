@@ -7,6 +7,12 @@
 
 namespace pawl::local {
 
+namespace {
+
+constexpr const char* too_long = "it was held for longer than max_hold";
+
+}  // namespace
+
 LocalHold::LocalHold(std::shared_ptr<session::Context> context, std::shared_ptr<session::Validity> validity,
                      Terms terms)
     : context_(std::move(context)),
@@ -30,13 +36,13 @@ void LocalHold::start(std::weak_ptr<void> owner, std::function<void(const std::s
   watcher_ = validity_->watch(std::shared_ptr<session::Validity::Watcher>(self, this));
   if (terms_.max_hold) {
     alarm_ = runtime_.set_alarm(until_, [weak = weak_from_this()] {
-      if (const auto hold = weak.lock()) hold->lose("it was held for longer than max_hold");
+      if (const auto hold = weak.lock()) hold->lose(too_long);
     });
   }
   if (watcher_ == 0) lose("the lease was over before the grant arrived");
 }
 
-void LocalHold::validity_lost() { lose("the lease could not be confirmed in time"); }
+void LocalHold::validity_lost(const char* why) { lose(why); }
 
 void LocalHold::validity_in_jeopardy() {
   if (phase_.load() != Phase::held) return;
@@ -64,6 +70,16 @@ HoldState LocalHold::state() const {
   return validity_->in_jeopardy(now) ? HoldState::jeopardy : HoldState::held;
 }
 
+const char* LocalHold::why_overdue(Time now) const { return until_ <= now ? too_long : session::loss::not_renewed; }
+
+std::string LocalHold::why_lost() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!why_lost_.empty()) return why_lost_;
+  }
+  return state() == HoldState::lost ? why_overdue(runtime_.now()) : "";
+}
+
 bool LocalHold::leave(Phase phase, Time now) {
   Phase expected = Phase::held;
   if (!phase_.compare_exchange_strong(expected, phase)) return false;
@@ -74,7 +90,7 @@ bool LocalHold::leave(Phase phase, Time now) {
 bool LocalHold::let_go() {
   const Time now = runtime_.now();
   if (phase_.load() == Phase::held && remaining(now) <= Duration::zero()) {
-    lose("its time was over before it was released");
+    lose(why_overdue(now));
   }
   if (!leave(Phase::released, now)) return false;
   base::tally(context_->telemetry.released);
@@ -86,7 +102,11 @@ bool LocalHold::let_go() {
 void LocalHold::lose(const std::string& why) {
   const auto self = shared_from_this();
   const auto owner = owner_.lock();  // before anybody can see the loss, throw the hold away, and the queue with it
-  if (!leave(Phase::lost, runtime_.now())) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!leave(Phase::lost, runtime_.now())) return;
+    why_lost_ = why;
+  }
   base::tally(context_->telemetry.lost);  // first: whoever is told of the loss may look at the metrics
   report(EventType::lost, why);
   const Runtime::AlarmId late =

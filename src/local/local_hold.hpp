@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -60,6 +61,10 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   Duration remaining() const { return remaining(runtime_.now()); }
   Duration remaining(Time now) const;
   HoldState state() const;
+  /// Why it is lost, for people; empty if it is not.
+  std::string why_lost() const;
+  /// What a release that comes too late is told.
+  Error lost_before_release() const { return {Errc::lost, "the hold was lost before it was released: " + why_lost()}; }
   bool released() const { return phase_.load() == Phase::released; }
 
   /// True: it was ours to release. Whoever comes after the deadline is told false, and the hold is lost.
@@ -73,8 +78,9 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   bool leave(Phase phase, Time now);
   void tell_queue();
   void report(EventType type, const std::string& message);
+  const char* why_overdue(Time now) const;
 
-  void validity_lost() override;
+  void validity_lost(const char* why) override;
   void validity_in_jeopardy() override;
   void validity_safe() override;
 
@@ -86,6 +92,8 @@ class LocalHold final : public std::enable_shared_from_this<LocalHold>, private 
   const Time until_;  // by max_hold
   std::atomic<Phase> phase_{Phase::held};
   std::atomic<Mode> mode_;
+  mutable std::mutex mutex_;  // guards why_lost_: nobody sees a loss without its reason
+  std::string why_lost_;
   std::stop_source lost_;
   std::stop_source release_requested_;
   std::weak_ptr<void> owner_;

@@ -171,7 +171,7 @@ TEST_F(LocalHoldTest, HeldIsAskedForOnTheNotifierOnce) {
 }
 
 TEST_F(LocalHoldTest, HeldUnderALeaseThatIsOverIsLostFromTheBeginning) {
-  validity_->end();
+  validity_->end("the store said so");
   const auto held = hold();
   EXPECT_EQ(held->state(), HoldState::lost);
   pass(0s);
@@ -191,7 +191,7 @@ TEST_F(LocalHoldTest, ReleasedIsNotLostByAnything) {
   const auto held = hold(10s);
   EXPECT_TRUE(held->let_go());
   held->lose("taken away");
-  validity_->end();
+  validity_->end("the store said so");
   pass(2 * lease);
   EXPECT_EQ(held->state(), HoldState::released);
   EXPECT_FALSE(held->lost().stop_requested());
@@ -224,11 +224,32 @@ TEST_F(LocalHoldTest, LostIsToldOnce) {
   const auto held = hold(10s);
   held->lose("taken away");
   held->lose("again");
-  validity_->end();
+  validity_->end("the store said so");
   pass(2 * lease);
   EXPECT_EQ(on_lost_, 1);
   EXPECT_EQ(metrics().lost, 1u);
   EXPECT_EQ(alice_.count(EventType::lost), 1u);
+}
+
+TEST_F(LocalHoldTest, LostKnowsWhyAndSaysSoToALateRelease) {
+  const auto taken = hold(), renewed_too_late = hold(), held_too_long = hold(10s), released = hold();
+  EXPECT_EQ(taken->why_lost(), "");
+  taken->lose("it was taken away");
+  taken->lose("again");
+  EXPECT_EQ(taken->why_lost(), "it was taken away");
+  EXPECT_EQ(taken->lost_before_release().message, "the hold was lost before it was released: it was taken away");
+  EXPECT_TRUE(released->let_go());
+  pass(10s);
+  EXPECT_EQ(held_too_long->why_lost(), "it was held for longer than max_hold");
+  pass(certain);
+  EXPECT_EQ(renewed_too_late->why_lost(), session::loss::not_renewed);
+  EXPECT_EQ(released->why_lost(), "");
+}
+
+TEST_F(LocalHoldTest, LostByTheStoresWordSaysWhatTheStoreSaid) {
+  const auto held = hold();
+  validity_->end(session::loss::session_unknown);
+  EXPECT_EQ(held->why_lost(), session::loss::session_unknown);
 }
 
 // the end

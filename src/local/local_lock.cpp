@@ -278,7 +278,7 @@ void LocalLock::hold_ended(const LocalHold& hold, store::Ending ending, std::sha
     if (hold.released() && find(closed_with_.holds, hold) != closed_with_.holds.end()) {
       return closed_with_.remote->report_release_to(std::move(settlement));
     }
-    return settlement->settle(Error{Errc::lost, "the hold was lost before it was released"});
+    return settlement->settle(hold.lost_before_release());
   }
   current_.erase(found);
   if (planted(Bug::sharer_releases_all)) current_.clear();
@@ -343,9 +343,9 @@ void LocalLock::claim_release_requested() {
   for (const auto& hold : current_) hold->ask_for_release();
 }
 
-void LocalLock::claim_lost() {
+void LocalLock::claim_lost(const char* why) {
   remote_.reset();
-  for (const auto& hold : std::exchange(current_, {})) hold->lose("the store took the lock away");
+  for (const auto& hold : std::exchange(current_, {})) hold->lose(why);
   claim_for_head();
 }
 
@@ -368,7 +368,7 @@ awaitable<void> let_go_when_told(std::shared_ptr<session::Context> context, [[ma
 
 void LocalLock::close() {
   if (planted(Bug::close_keeps_waiters)) {
-    for (const auto& hold : current_) hold->lose("the client was closed");
+    for (const auto& hold : current_) hold->lose(session::loss::client_closed);
     return;
   }
   if (std::exchange(closed_, true)) return;
@@ -377,7 +377,7 @@ void LocalLock::close() {
   bool lost = failed_;
   closed_with_ = {std::exchange(remote_, nullptr), std::exchange(current_, {})};
   for (const auto& hold : closed_with_.holds) {
-    hold->lose("the client was closed");
+    hold->lose(session::loss::client_closed);
     // It may have been let go just before, and the word is still on its way to us.
     lost = lost || hold->state() == HoldState::lost;
   }

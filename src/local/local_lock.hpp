@@ -114,7 +114,7 @@ class LocalLock final : public std::enable_shared_from_this<LocalLock>, private 
   void claim_failed(Error error) override;
   void claim_contended() override;
   void claim_release_requested() override;
-  void claim_lost() override;
+  void claim_lost(const char* why) override;
 
   const std::shared_ptr<session::Context> context_;
   Runtime& runtime_;

@@ -348,7 +348,9 @@ TEST(ClientTest, MaxHoldEndsAHoldAndReleaseSaysSo) {
   wait_for_loss(hold);
   EXPECT_EQ(hold.state(), HoldState::lost);
   EXPECT_EQ(hold.remaining(), 0s);
-  EXPECT_EQ(hold.release().code(), Errc::lost);
+  const Result<void> released = hold.release();
+  EXPECT_EQ(released.code(), Errc::lost);
+  EXPECT_EQ(released.error().message, "the hold was lost before it was released: it was held for longer than max_hold");
   EXPECT_TRUE(client.mutex("job").acquire({.wait = 60s}));
 }
 

@@ -23,8 +23,7 @@ Result<void> HoldCore::let_go() {
   if (inert()) return Error{Errc::closed, "this hold belongs to the process before fork()"};
   if (hold_->released()) return Error{Errc::not_owner, "this hold was released already"};
   // From here on the release must be sent, or the lock stays taken for as long as the client lives.
-  if (!base::or_out_of_memory([this] { return hold_->let_go(); }))
-    return Error{Errc::lost, "the hold was lost before it was released"};
+  if (!base::or_out_of_memory([this] { return hold_->let_go(); })) return hold_->lost_before_release();
   return {};
 }
 

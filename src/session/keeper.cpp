@@ -86,7 +86,7 @@ void Keeper::opened(Duration lease, const std::shared_ptr<Session>& session) {
   slot.opening = false;
   slot.live = session;
   if (session) base::tally(context_->telemetry.sessions_opened);
-  if (session && closed_) session->end();
+  if (session && closed_) session->end(loss::client_closed);
   for (base::Wakeup* waiting : slot.waiting) waiting->notify();
   if (!session && slot.waiting.empty()) slots_.erase(lease);
 }
@@ -111,7 +111,7 @@ void Keeper::renew_all() {
 awaitable<bool> Keeper::close(Deadline deadline) {
   closed_ = true;
   for (auto& [lease, slot] : slots_) {
-    if (slot.live) slot.live->end();
+    if (slot.live) slot.live->end(loss::client_closed);
   }
   while (open_sessions_ != 0 && !deadline.passed(runtime_.now())) co_await all_over_.wait(deadline.at);
   co_return open_sessions_ == 0;

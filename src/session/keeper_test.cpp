@@ -121,7 +121,7 @@ TEST_F(KeeperTest, ALengthThatIsBeingClosedHasGivenUpItsPlace) {
   std::vector<std::unique_ptr<Quiet>> members;
   const auto ninth = session(1000s);
   alice_.faults->refuse(true);
-  ninth->end();
+  ninth->end(loss::session_unknown);
   pass(1s);
   alice_.faults->refuse(false);
   for (int i = 1; i <= 8; ++i) {

@@ -49,9 +49,9 @@ void Session::start(Time sent, std::function<void()> over) {
   base::spawn(runtime_, keep(shared_from_this(), std::move(over)));
 }
 
-void Session::validity_lost() {
+void Session::validity_lost(const char* why) {
   if (runtime_.inert()) return;
-  runtime_.send([self = shared_from_this()] { self->lost(); });
+  runtime_.send([self = shared_from_this(), why] { self->lost(why); });
 }
 
 void Session::renew_now() {
@@ -60,16 +60,16 @@ void Session::renew_now() {
   wakeup_.notify();
 }
 
-void Session::end() {
+void Session::end(const char* why) {
   if (ended_) return;
   ended_ = true;
-  validity_->end();
+  validity_->end(why);
   wakeup_.notify();
 }
 
-void Session::lost() {
+void Session::lost(const char* why) {
   if (planted(Bug::renew_after_lost)) return;
-  end();
+  end(why);
   const auto members = std::exchange(members_, {});
   for (const auto& [membership, seat] : members) seat.member->session_lost();
 }
@@ -88,7 +88,7 @@ awaitable<void> Session::keep([[maybe_unused]] std::shared_ptr<Session> self, st
     if (ended_ || late || idle()) break;
     if (runtime_.now() >= next_renewal_) co_await renew();
   }
-  lost();  // whoever is still a member must hear of it
+  lost(loss::not_renewed);  // whoever is still a member must hear of it
   co_await close_at_store();
   over();
 }
@@ -113,7 +113,7 @@ awaitable<void> Session::renew() {
   base::tally(context_->telemetry.renewal_failures);
   // Sooner than a third: the lease still stands, and the next try may get through.
   next_renewal_ = std::min(next_renewal_, runtime_.now() + std::min(grant_.lease / 12, ask_for_news));
-  if (renewal.code() == Errc::lost) lost();
+  if (renewal.code() == Errc::lost) lost(loss::session_unknown);
 }
 
 void Session::end_unconfirmed(const std::vector<store::ClaimId>& claims) {

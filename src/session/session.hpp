@@ -60,7 +60,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   /// Does not wait for the next renewal to find out whether the store still knows it.
   void renew_now();
   /// No more claims under this session; it is closed at the store.
-  void end();
+  void end(const char* why);
 
  private:
   awaitable<void> keep(std::shared_ptr<Session> self, std::function<void()> over);
@@ -73,8 +73,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   awaitable<void> close_at_store();
   void renewed(const store::Renewal& renewal);
   void end_unconfirmed(const std::vector<store::ClaimId>& claims);
-  void lost();
-  void validity_lost() override;
+  void lost(const char* why);
+  void validity_lost(const char* why) override;
   bool idle() const;
 
   const std::shared_ptr<Context> context_;

@@ -177,8 +177,8 @@ TEST_F(SessionTest, LiveEndTellsTheMembersAndClosesAtOnce) {
   const auto session = open();
   Fellow fellow(said_);
   session->join(fellow, {});
-  session->end();
-  session->end();
+  session->end(loss::client_closed);
+  session->end(loss::client_closed);
   EXPECT_FALSE(session->live());
   EXPECT_FALSE(session->validity()->valid());
   pass(0s);
@@ -245,7 +245,7 @@ TEST_F(SessionTest, EndedByAnAnswerThatCameTooLateIsNotRenewedAgain) {
 TEST_F(SessionTest, EndedIsClosedAgainAndAgainUntilTheStoreConfirms) {
   const auto session = open();
   alice_.faults->refuse(true);
-  session->end();
+  session->end(loss::client_closed);
   pass(lease);
   EXPECT_GE(closings(), 3u);
   EXPECT_EQ(over_, 0);
@@ -260,7 +260,7 @@ TEST_F(SessionTest, EndedIsClosedAgainAndAgainUntilTheStoreConfirms) {
 TEST_F(SessionTest, EndedIsClosedAgainWhenTheReplyWasLost) {
   const auto session = open();
   alice_.faults->lose_next_reply(Operation::close_session);
-  session->end();
+  session->end(loss::client_closed);
   pass(timeout + lease / 12);
   EXPECT_EQ(closings(), 2u);
   EXPECT_EQ(over_, 1);
@@ -269,14 +269,14 @@ TEST_F(SessionTest, EndedIsClosedAgainWhenTheReplyWasLost) {
 TEST_F(SessionTest, EndedIsGivenUpWhenItsLeaseIsOverAtTheStoreAsWell) {
   const auto session = open();
   alice_.faults->cut();
-  session->end();
+  session->end(loss::client_closed);
   EXPECT_TRUE(until([&] { return over_ == 1; }, 4 * lease));
   EXPECT_EQ(census().sessions, 0u);
 }
 
 TEST_F(SessionTest, EndedHearsNothingMore) {
   const auto session = open();
-  session->end();
+  session->end(loss::client_closed);
   pass(0s);
   Fellow fellow(said_);
   session->join(fellow, {});
@@ -374,7 +374,7 @@ TEST_F(SessionTest, MembersHearOfTheLossInTheOrderInWhichTheyJoined) {
     fellows.push_back(std::make_unique<Fellow>(said_, name));
     session->join(*fellows.back(), {});
   }
-  session->end();
+  session->end(loss::client_closed);
   pass(0s);
   EXPECT_EQ(said_, (Said{"a lost", "b lost", "c lost"}));
 }

@@ -18,7 +18,7 @@ bool Validity::confirm(Time sent) {
     const std::int64_t now = runtime_.now().time_since_epoch().count();
     const std::int64_t limit = before == unconfirmed ? next : before;
     if (now >= limit && !planted(Bug::late_confirmation)) {
-      end();
+      end(loss::not_renewed);
       return false;
     }
     if (next <= before) return true;  // an older answer than the one we have
@@ -31,8 +31,8 @@ bool Validity::confirm(Time sent) {
   return true;
 }
 
-void Validity::end() {
-  if (deadline_.exchange(gone) != gone) tell(&Watcher::validity_lost);
+void Validity::end(const char* why) {
+  if (deadline_.exchange(gone) != gone) tell(&Watcher::validity_lost, why);
 }
 
 Duration Validity::remaining(Time now) const {
@@ -73,18 +73,19 @@ void Validity::look_at_the_clock() {
     return set_alarm(deadline);
   }
   std::int64_t expected = seen;
-  if (deadline_.compare_exchange_strong(expected, gone)) return tell(&Watcher::validity_lost);
+  if (deadline_.compare_exchange_strong(expected, gone)) return tell(&Watcher::validity_lost, loss::not_renewed);
   look_at_the_clock();
 }
 
-void Validity::tell(void (Watcher::*what)()) {
+template <class... Args>
+void Validity::tell(void (Watcher::*what)(Args...), Args... args) {
   std::map<WatcherId, std::weak_ptr<Watcher>> watchers;
   {
     const std::lock_guard lock(mutex_);
     watchers = watchers_;
   }
   for (const auto& [id, watcher] : watchers) {
-    if (const auto told = watcher.lock()) ((*told).*what)();
+    if (const auto told = watcher.lock()) ((*told).*what)(args...);
   }
 }
 

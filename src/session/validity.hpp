@@ -13,6 +13,13 @@ namespace pawl::session {
 using base::Runtime;
 using base::Time;
 
+/// Why a lease is lost, for people. Constants: a loss must not need memory.
+namespace loss {
+inline constexpr const char* not_renewed = "its lease could not be renewed in time";
+inline constexpr const char* session_unknown = "the store does not know its session any more";
+inline constexpr const char* client_closed = "the client was closed";
+}  // namespace loss
+
 /// Until when a lease is certain to be ours, by our own clock, even if no packet ever arrives.
 /// Deadline = time before sending the last confirmed request + lease - drift.
 ///
@@ -28,7 +35,7 @@ class Validity : public std::enable_shared_from_this<Validity> {
   /// Must not block, nor call back: what takes time is sent elsewhere.
   class Watcher {
    public:
-    virtual void validity_lost() = 0;  ///< once
+    virtual void validity_lost(const char* why) = 0;  ///< once
     virtual void validity_in_jeopardy() {}
     virtual void validity_safe() {}
 
@@ -42,7 +49,7 @@ class Validity : public std::enable_shared_from_this<Validity> {
   /// False: too late, the deadline had passed before the answer came.
   bool confirm(Time sent);
   /// Lost now: the store has told so, or the client ends.
-  void end();
+  void end(const char* why);
 
   Duration remaining() const { return remaining(runtime_.now()); }
   Duration remaining(Time now) const;
@@ -62,7 +69,8 @@ class Validity : public std::enable_shared_from_this<Validity> {
   Time jeopardy_at() const { return deadline() - lease_ / 3; }
   void set_alarm(Time at);
   void look_at_the_clock();
-  void tell(void (Watcher::*what)());
+  template <class... Args>
+  void tell(void (Watcher::*what)(Args...), Args... args);
 
   Runtime& runtime_;
   const Duration lease_;

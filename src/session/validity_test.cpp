@@ -23,13 +23,17 @@ using Heard = std::vector<std::pair<std::string, Duration>>;
 /// Writes down what it is told, and when.
 struct Ear final : Validity::Watcher {
   Ear(const SimWorld& in, Time from) : world(in), start(from) {}
-  void validity_lost() override { heard.emplace_back("lost", world.now() - start); }
+  void validity_lost(const char* why) override {
+    heard.emplace_back("lost", world.now() - start);
+    reason = why;
+  }
   void validity_in_jeopardy() override { heard.emplace_back("jeopardy", world.now() - start); }
   void validity_safe() override { heard.emplace_back("safe", world.now() - start); }
 
   const SimWorld& world;
   const Time start;
   Heard heard;
+  std::string reason;
 };
 
 // A lease of 30 s: the drift is 302 ms, so the deadline is 29.698 s after sending, and jeopardy begins 10 s earlier.
@@ -57,7 +61,7 @@ class ValidityTest : public testing::Test {
   }
   void into_loss() {
     EXPECT_TRUE(confirm());
-    validity_->end();
+    validity_->end("the store said so");
     pass(0s);
   }
 
@@ -111,9 +115,10 @@ TEST_F(ValidityTest, ValidFallsIntoJeopardyWhenAThirdOfTheLeaseIsLeft) {
 TEST_F(ValidityTest, ValidEndIsLost) {
   EXPECT_TRUE(confirm());
   pass(1s);
-  validity_->end();
+  validity_->end("the store said so");
   EXPECT_EQ(validity_->remaining(), 0ns);
   EXPECT_EQ(heard(), (Heard{{"lost", 1s}}));
+  EXPECT_EQ(ear_->reason, "the store said so");
 }
 
 // jeopardy
@@ -145,7 +150,7 @@ TEST_F(ValidityTest, JeopardyIsLostAtTheDeadlineToTheNanosecond) {
 
 TEST_F(ValidityTest, JeopardyEndIsLost) {
   into_jeopardy();
-  validity_->end();
+  validity_->end("the store said so");
   EXPECT_EQ(heard(), (Heard{{"jeopardy", two_thirds}, {"lost", two_thirds + 1s}}));
 }
 
@@ -166,7 +171,7 @@ TEST_F(ValidityTest, LostIsToldOnceWhateverTheClockSays) {
 
 TEST_F(ValidityTest, LostEndIsNothing) {
   into_loss();
-  validity_->end();
+  validity_->end("the store said so");
   EXPECT_EQ(heard(), (Heard{{"lost", 0s}}));
 }
 

@@ -30,6 +30,7 @@ namespace {
 
 struct Entry {
   std::vector<std::string_view> url_schemes;
+  std::vector<std::string_view> refused;  ///< known, so that `open` can say why not
   /// Takes its own options out of the URL; nothing is asked of the store yet.
   Result<std::shared_ptr<Store>> (*open)(const base::Url& url, base::UrlOptions& options, base::Runtime& runtime);
   std::vector<const Capabilities*> capabilities;  ///< the default scheme first
@@ -38,34 +39,41 @@ struct Entry {
 // A plain table: statics that register themselves vanish from a static library.
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = {
-      {{"memory"}, memory::open, {&memory::Queue::declared}},
+      {{"memory"}, {}, memory::open, {&memory::Queue::declared}},
 #ifdef PAWL_STORE_FILE
-      {{"file"}, file::open, {&file::Queue::declared}},
+      {{"file"}, {}, file::open, {&file::Queue::declared}},
 #endif
 #ifdef PAWL_STORE_REDIS
       {{"redis", "rediss", "redis+unix", "redis+sentinel"},
+       {},
        redis::open,
        {&redis::Queue::declared, &redis::Simple::declared, &redis::Redisson::declared}},
 #endif
 #ifdef PAWL_STORE_REDLOCK
-      {{"redlock", "redlock+tls", "redlock+unix"}, redlock::open, {&redlock::Majority::declared}},
+      {{"redlock", "redlock+tls", "redlock+unix"}, {}, redlock::open, {&redlock::Majority::declared}},
 #endif
 #ifdef PAWL_STORE_MYSQL
       {{"mysql", "mariadb", "mysql+unix"},
+       {},
        mysql::open,
        {&mysql::Queue::declared, &mysql::Unique::declared, &mysql::Version::declared, &mysql::Named::declared,
         &mysql::ForUpdate::declared}},
 #endif
 #ifdef PAWL_STORE_ZOOKEEPER
-      {{"zookeeper", "zookeeper+tls"},
+      {{"zookeeper"},
+       {"zookeeper+tls"},
        zookeeper::open,
        {&zookeeper::Sequential::declared, &zookeeper::Ephemeral::declared}},
 #endif
 #ifdef PAWL_STORE_ETCD
-      {{"etcd", "etcd+tls", "etcd+srv"}, etcd::open, {&etcd::Queue::declared}},
+      {{"etcd", "etcd+tls", "etcd+srv"}, {}, etcd::open, {&etcd::Queue::declared}},
 #endif
   };
   return entries;
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Error unknown(std::string_view url_scheme) {
@@ -81,7 +89,7 @@ Error unknown(std::string_view url_scheme) {
 
 Result<std::shared_ptr<Store>> open_store(const base::Url& url, base::Runtime& runtime) {
   const auto found = std::find_if(table().begin(), table().end(), [&](const Entry& entry) {
-    return std::find(entry.url_schemes.begin(), entry.url_schemes.end(), url.scheme) != entry.url_schemes.end();
+    return contains(entry.url_schemes, url.scheme) || contains(entry.refused, url.scheme);
   });
   if (found == table().end()) return unknown(url.scheme);
 

@@ -108,11 +108,10 @@ TEST_F(CliTalk, TheLogHasALineForEverythingThatHappens) {
   const Process alice = holder("job", {"--log", log});
   EXPECT_EQ(pawl({"run", "--log", log, "--no-wait", "job", "--", "true"}).code, 124);
   EXPECT_EQ(pawl({"revoke", "--now", "job"}).code, 0);
-  EXPECT_TRUE(eventually([&] {
-    return events() == "asked granted released asked granted asked refused lost released ";
-  })) << read_file(log);
+  EXPECT_TRUE(eventually([&] { return events() == "asked granted released asked granted asked refused lost "; }))
+      << read_file(log);
   EXPECT_THAT(read_file(log),
-              AllOf(HasSubstr("\"reason\": \"the lock \\\"job\\\" is lost\""), HasSubstr("is held by")));
+              AllOf(HasSubstr("\"reason\": \"the lock \\\"job\\\" is lost: "), HasSubstr("is held by")));
   EXPECT_EQ(pawl({"run", "--log", folder_.path(), "job", "--", "true"}).code, 125);
 }
 

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace pawl::cli {
@@ -27,6 +28,11 @@ namespace {
 
 void print_event(const pawl::Event& event) {
   if (!event.message.empty()) fmt::print(stderr, "pawl: {}\n", event.message);
+}
+
+void warn_of_memory(const Context& context) {
+  if (!context.store().value_or("").starts_with("memory:")) return;
+  fmt::print(stderr, "pawl: a memory: store is seen by this process alone: the lock excludes no other run\n");
 }
 
 }  // namespace
@@ -41,7 +47,10 @@ Acquiring::Acquiring(const UnderLockOptions& options, const Context& context, co
       limit_(limit_of(options, context)),
       wait_until_(wait_until(options)),
       label_(label_of(options, context)),
-      waiting_([this](const auto& asking, std::stop_token stop) { work(asking, std::move(stop)); }) {}
+      waiting_([this](const auto& asking, std::stop_token stop) { work(asking, std::move(stop)); },
+               [this](std::optional<int> signal) { return abandon(signal); }) {
+  log_.asked();
+}
 
 /// Connected in time, or a Failure that says why not.
 Client Acquiring::open() const {
@@ -70,13 +79,13 @@ AcquireOptions Acquiring::wish() const {
 }
 
 void Acquiring::work(const std::function<void()>& asking, std::stop_token stop) {
+  warn_of_memory(context_);
   Client& client = client_.emplace(open());
   if (options_.verbose) fmt::print(stderr, "pawl: the store is {}\n", base::redact_url(store_of(context_)));
   if (!options_.any_kind) refuse_other_kinds(client, errand_.wanted);
   const AcquireOptions wish = this->wish();
   wait_ = wish.wait.value_or(0s);
   asking();
-  log_.asked();
   if (!options_.quiet && !options_.no_wait) {
     line_.emplace(client, WaitingLine::Wait{errand_.wanted, wait_until_, job_, !options_.code_of_not_acquired});
   }
@@ -110,27 +119,51 @@ Failure Acquiring::refusal() {
   return failure;
 }
 
-Held Acquiring::finish(const Signals& signals, const Front& front) {
-  return result(waiting_.finish(signals, front, limit_));
+Failure Acquiring::refused(Failure failure) {
+  log_.refused(failure.sentence);
+  return failure;
 }
 
-Held Acquiring::finish(const Signals& signals, int output) { return result(waiting_.finish(signals, output, limit_)); }
+Failure Acquiring::ended_by(int signal) const {
+  return {by_signal + signal, fmt::format("{} while waiting for {}", signal_name(signal), errand_.awaited)};
+}
+
+int Acquiring::abandon(std::optional<int> signal) {
+  const Failure failure = refused(signal ? ended_by(*signal) : Failure{store_failure, limit_.sentence});
+  fmt::print(stderr, "pawl: {}\n", failure.sentence);
+  return failure.code;
+}
+
+/// What opening the store or a second look has thrown is a refusal as well.
+std::optional<int> Acquiring::wait(const std::function<std::optional<int>()>& finish) {
+  try {
+    return finish();
+  } catch (const Failure& failure) {
+    log_.refused(failure.sentence);
+    throw;
+  } catch (const std::exception& error) {
+    log_.refused(error.what());
+    throw;
+  }
+}
+
+Held Acquiring::finish(const Signals& signals, const Front& front) {
+  return result(wait([&] { return waiting_.finish(signals, front, limit_); }));
+}
+
+Held Acquiring::finish(const Signals& signals, int output) {
+  return result(wait([&] { return waiting_.finish(signals, output, limit_); }));
+}
 
 Held Acquiring::result(std::optional<int> signal) {
-  if (signal) {
-    const Failure failure{by_signal + *signal,
-                          fmt::format("{} while waiting for {}", signal_name(*signal), errand_.awaited)};
-    log_.refused(failure.sentence);
-    throw failure;
-  }
+  if (signal) throw refused(ended_by(*signal));
   if (held_) {
     Held held = std::move(*held_);
     log_.granted(held.sequencers().front().token);
     if (options_.verbose) fmt::print(stderr, "pawl: granted, token {}\n", held.sequencers().front().token.to_string());
     return held;
   }
-  Failure failure = refusal();
-  log_.refused(failure.sentence);
+  Failure failure = refused(refusal());
   if (failure.code == not_acquired && options_.code_of_not_acquired) {
     failure = {*options_.code_of_not_acquired, options_.verbose ? failure.sentence : ""};
   }

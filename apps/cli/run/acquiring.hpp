@@ -30,6 +30,11 @@ class Acquiring {
   void work(const std::function<void()>& asking, std::stop_token stop);
   Client open() const;
   AcquireOptions wish() const;
+  /// Writes it to the log.
+  Failure refused(Failure failure);
+  Failure ended_by(int signal) const;
+  int abandon(std::optional<int> signal);
+  std::optional<int> wait(const std::function<std::optional<int>()>& finish);
   Held result(std::optional<int> signal);
   /// Why the locks were not granted.
   Failure refusal();

@@ -67,7 +67,8 @@ Failure cannot_execute(const std::string& command, int reason) {
 }  // namespace
 
 Command::Command(const std::vector<std::string>& words, const std::vector<std::string>& environment,
-                 const Signals& signals, pid_t process_group) {
+                 const Signals& signals, pid_t process_group)
+    : own_group_(process_group == 0) {
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(environment);
   Pipe failure;

@@ -16,11 +16,14 @@ namespace pawl::cli {
 class Command {
  public:
   /// Throws Failure when it cannot be executed (126), is not there (127), or no process can be made (125).
+  /// Joins that process group; 0: it gets one of its own.
   Command(const std::vector<std::string>& words, const std::vector<std::string>& environment, const Signals& signals,
           pid_t process_group);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
+  /// What can be ended of it without looking at /proc, as for kill(): its own process group, or itself; 0: nothing.
+  pid_t known() const { return own_group_ ? -pid_ : ended_ ? 0 : pid_; }
   /// Never to another process: the number stays the command's until its end is known here.
   void send(int signal) const;
 
@@ -36,6 +39,7 @@ class Command {
 
  private:
   pid_t pid_ = -1;
+  const bool own_group_;
   bool ended_ = false;
   bool tree_ended_ = false;
 };

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <optional>
 
 namespace pawl::cli {
@@ -23,7 +24,8 @@ struct PassedSignal {
 class Front {
  public:
   /// In the keeper. The pipe's other end is open in the front alone, and closed with its end.
-  Front(pid_t pid, int pipe) : pid_(pid), pipe_(pipe) {}
+  /// `known` is read by the front.
+  Front(pid_t pid, int pipe, std::atomic<pid_t>& known) : pid_(pid), pipe_(pipe), known_(known) {}
 
   pid_t pid() const { return pid_; }
   /// Can be read when it is dead.
@@ -32,12 +34,15 @@ class Front {
   bool stopped() const;
   /// As a shell expects it of a job after Ctrl-Z.
   void stop() const;
+  /// What it can end of the command without /proc if we die.
+  void tell_known(pid_t known) const { known_ = known; }
   /// The next signal that it has passed on. What others send to the keeper is not heeded.
   std::optional<PassedSignal> next_signal(const Signals& signals) const;
 
  private:
   pid_t pid_;
   int pipe_;
+  std::atomic<pid_t>& known_;
 };
 
 }  // namespace pawl::cli

@@ -1,6 +1,7 @@
 #include "apps/cli/run/held.hpp"
 
 #include "apps/cli/views.hpp"
+#include "lock/hold_core.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -46,11 +47,21 @@ std::stop_token Held::release_requested() const {
   return std::visit([](const auto& held) { return held.release_requested(); }, held_);
 }
 
-std::string Held::first_to_end() const {
+const Hold& Held::first() const {
   const auto holds = all();
   const auto rank = [](const Hold& hold) { return std::pair(hold.state() != HoldState::lost, hold.remaining()); };
-  return describe(*std::min_element(holds.begin(), holds.end(),
-                                    [&](const Hold& one, const Hold& other) { return rank(one) < rank(other); }));
+  return *std::min_element(holds.begin(), holds.end(),
+                           [&](const Hold& one, const Hold& other) { return rank(one) < rank(other); });
+}
+
+std::string Held::first_to_end() const { return describe(first()); }
+
+std::string Held::loss() const {
+  const Hold& hold = first();
+  std::string why = lock::HoldCore::behind(hold)->hold().why_lost();
+  // Not yet, but its time is nearly over.
+  if (why.empty()) why = session::loss::not_renewed;
+  return describe(hold) + " is lost: " + why;
 }
 
 std::string Held::asked_for() const {

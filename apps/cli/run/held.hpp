@@ -29,6 +29,8 @@ class Held {
 
   /// For sentences: `the lock "backup"`, `the lead of "api"`. The one that is lost, or will be first.
   std::string first_to_end() const;
+  /// What has become of that one: `the lock "backup" is lost: its lease could not be renewed in time`.
+  std::string loss() const;
   /// The one that somebody has asked for.
   std::string asked_for() const;
 
@@ -36,6 +38,7 @@ class Held {
 
  private:
   std::vector<std::reference_wrapper<const Hold>> all() const;
+  const Hold& first() const;
 
   std::variant<Hold, MultiHold> held_;
 };

@@ -8,12 +8,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -38,8 +41,8 @@ PassedSignal::From origin(const signalfd_siginfo& signal, pid_t keeper) {
 
 class Standby {
  public:
-  Standby(pid_t keeper, std::vector<pid_t> before, const Signals& signals)
-      : keeper_(keeper), before_(std::move(before)), signals_(signals) {}
+  Standby(pid_t keeper, std::vector<pid_t> before, const Signals& signals, const std::atomic<pid_t>& known)
+      : keeper_(keeper), before_(std::move(before)), signals_(signals), known_(known) {}
 
   int run() {
     while (true) {
@@ -73,7 +76,7 @@ class Standby {
 
   /// The command has been killed by the kernel; there may be others.
   int after(int signal) const {
-    const std::vector<ProcessSeen> left = end_descendants(before_, [] { return true; });
+    const std::vector<ProcessSeen> left = end_descendants(before_, known_, [] { return true; });
     fmt::print(stderr, "pawl: the process that held the lock (pid {}) was ended by {}: the command was killed\n",
                keeper_, signal_name(signal));
     if (!left.empty()) fmt::print(stderr, "pawl: not permitted to kill {}\n", format_processes(left));
@@ -83,7 +86,15 @@ class Standby {
   const pid_t keeper_;
   const std::vector<pid_t> before_;
   const Signals& signals_;
+  const std::atomic<pid_t>& known_;
 };
+
+/// In memory that both processes see.
+std::atomic<pid_t>& shared_number() {
+  void* page = ::mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) throw Failure{own_failure, fmt::format("mmap: {}", ::strerror(errno))};
+  return *new (page) std::atomic<pid_t>(0);
+}
 
 /// Its own process group: the terminal's signals are for the front and the command. It may write to the terminal all the
 /// same.
@@ -109,14 +120,15 @@ int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>
   adopt_orphans();
   std::array<int, 2> life{};  // its writer lives as long as the front
   if (::pipe2(life.data(), O_CLOEXEC) != 0) throw Failure{own_failure, fmt::format("pipe: {}", ::strerror(errno))};
+  std::atomic<pid_t>& known = shared_number();
   const pid_t front = ::getpid();
   const pid_t keeper = ::fork();
   if (keeper < 0) throw Failure{own_failure, fmt::format("no process can be made: {}", ::strerror(errno))};
   ::close(life[keeper > 0 ? 0 : 1]);
-  if (keeper > 0) leave(Standby(keeper, std::move(before), signals).run());
+  if (keeper > 0) leave(Standby(keeper, std::move(before), signals, known).run());
   become_keeper();
   adopt_orphans();
-  leave(part(Front(front, life[0])));
+  leave(part(Front(front, life[0], known)));
 }
 
 }  // namespace pawl::cli

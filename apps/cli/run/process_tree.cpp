@@ -1,5 +1,6 @@
 #include "apps/cli/run/process_tree.hpp"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <dirent.h>
@@ -14,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -89,6 +91,22 @@ void wait_for_a_child(int milliseconds) {
   ::sigaddset(&child, SIGCHLD);
   const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
   ::sigtimedwait(&child, nullptr, &time);
+}
+
+/// A group is killed until it is empty: a member may have forked meanwhile. Its number is not given anew before that.
+void end_without_proc(pid_t known, const std::function<bool()>& give_up) {
+  fmt::print(stderr, "pawl: /proc cannot be read: only the command{} can be killed, others are waited for\n",
+             known < 0 ? "'s process group" : "");
+  bool there = known != 0 && ::kill(known, SIGKILL) == 0;
+  int pause = 1;
+  while (true) {
+    reap_children();
+    if (!have_children()) return;
+    there = there && known < 0 && ::kill(known, SIGKILL) == 0;
+    if (!there && give_up()) return;
+    wait_for_a_child(pause);
+    pause = std::min(2 * pause, 50);
+  }
 }
 
 }  // namespace
@@ -167,7 +185,12 @@ bool send_to(const ProcessSeen& process, int signal) {
 
 void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-std::vector<ProcessSeen> end_descendants(const std::vector<pid_t>& spared, const std::function<bool()>& give_up) {
+std::vector<ProcessSeen> end_descendants(const std::vector<pid_t>& spared, pid_t known,
+                                         const std::function<bool()>& give_up) {
+  if (!proc_is_readable()) {
+    end_without_proc(known, give_up);
+    return {};
+  }
   int pause = 1;
   while (true) {
     reap_children();
@@ -179,6 +202,17 @@ std::vector<ProcessSeen> end_descendants(const std::vector<pid_t>& spared, const
     if (!all_can_be_killed && give_up()) return left;
     wait_for_a_child(pause);
     pause = std::min(2 * pause, 50);
+  }
+}
+
+void ask_descendants_to_end(pid_t known) {
+  if (!proc_is_readable() && known < 0) {
+    ::kill(known, SIGTERM);
+    ::kill(known, SIGCONT);
+  }
+  for (const ProcessSeen& process : descendants_of(::getpid())) {
+    send_to(process, SIGTERM);
+    send_to(process, SIGCONT);  // a stopped one would not get it
   }
 }
 

@@ -39,7 +39,13 @@ void adopt_orphans();
 
 /// Kills and reaps all descendants of this process until there are none, or until `give_up` (asked now and then) when
 /// some of them cannot be killed. Those below `spared` are left alone. Answers who is left.
-/// Needs SIGCHLD blocked. Without /proc it only waits.
-std::vector<ProcessSeen> end_descendants(const std::vector<pid_t>& spared, const std::function<bool()>& give_up);
+/// Without /proc it says so on stderr, kills only `known` (a child, or minus a process group, as for kill(); 0: none) and
+/// waits until there are no children, or until `give_up` when nothing of `known` is left.
+/// Needs SIGCHLD blocked.
+std::vector<ProcessSeen> end_descendants(const std::vector<pid_t>& spared, pid_t known,
+                                         const std::function<bool()>& give_up);
+
+/// TERM to all descendants, also to those that are stopped; without /proc to the group in `known`.
+void ask_descendants_to_end(pid_t known);
 
 }  // namespace pawl::cli

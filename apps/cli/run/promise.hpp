@@ -10,6 +10,7 @@ inline constexpr const char* promise =
     "ends; use --lock-delay or a fence for those.\n"
     "Work that is handed to systemd-run, docker, at or a running tmux is no descendant.\n"
     "\"pawl revoke --now\" takes the lock away before the command is killed. Where /proc cannot\n"
-    "be read, only the command itself can be killed; the lock is held until the others end.\n";
+    "be read, only the command's process group can be killed, on a terminal only the command;\n"
+    "pawl says so, and holds the lock until the others end, or it is lost.\n";
 
 }  // namespace pawl::cli

@@ -60,13 +60,19 @@ void RunLog::granted(const Token& token) {
 
 void RunLog::refused(std::string_view reason) const { write("refused", ", \"reason\": " + json_quote(reason)); }
 
-void RunLog::lost(std::string_view reason) const {
-  write("lost", fmt::format(", \"token\": \"{}\", \"reason\": {}", token_, json_quote(reason)));
+void RunLog::released(int exit_code) const { over("released", exit_code); }
+
+void RunLog::lost(std::string_view reason, int exit_code) const {
+  over("lost", exit_code, ", \"reason\": " + json_quote(reason));
 }
 
-void RunLog::released(int exit_code) const {
-  write("released", fmt::format(", \"token\": \"{}\", \"exit_code\": {}, \"held_ms\": {}", token_, exit_code,
-                                milliseconds_since(since_)));
+void RunLog::release_failed(std::string_view reason, int exit_code) const {
+  over("release_failed", exit_code, ", \"reason\": " + json_quote(reason));
+}
+
+void RunLog::over(std::string_view event, int exit_code, const std::string& reason) const {
+  write(event, fmt::format(", \"token\": \"{}\", \"exit_code\": {}, \"held_ms\": {}{}", token_, exit_code,
+                           milliseconds_since(since_), reason));
 }
 
 void RunLog::write(std::string_view event, const std::string& members) const {

@@ -103,7 +103,7 @@ void Supervisor::guard() {
   if (left <= margin()) {
     lost_ = true;
     const std::string why = ending();
-    reason_ = why.empty() ? held_.first_to_end() + " is lost" : why;
+    reason_ = why.empty() ? held_.loss() : why;
     kill_all();
     tell("{}: the command was killed", reason_);
   } else if (!lost_) {
@@ -196,17 +196,14 @@ void Supervisor::ask_to_end() {
 void Supervisor::end_leftovers() {
   if (kill_leftovers_at_) return;
   kill_leftovers_at_ = Clock::now() + terms_.grace;
-  for (const ProcessSeen& process : descendants_of(::getpid())) {
-    send_to(process, SIGTERM);
-    send_to(process, SIGCONT);  // a stopped one would not get it
-  }
+  ask_descendants_to_end(command_.known());
 }
 
 /// The lock is held meanwhile, unless it is lost.
 void Supervisor::kill_all() {
   killed_ = true;
   const auto give_up = [this] { return held_.remaining() == Duration::zero(); };
-  if (const auto left = end_descendants({}, give_up); !left.empty()) {
+  if (const auto left = end_descendants({}, command_.known(), give_up); !left.empty()) {
     tell("not permitted to kill {}", format_processes(left));
   }
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 
 namespace pawl::cli {
@@ -74,12 +75,28 @@ std::optional<Duration> lock_delay_of(const UnderLockOptions& options, const Con
   return std::nullopt;
 }
 
+namespace {
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1).substr(0, 256); }
+
+/// The program that a line for the shell begins with; "sh" where it begins with something else: an assignment may be secret.
+std::string program_of(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t\n"), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t\n;&|<>()"));
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/._+-").find(c) != std::string_view::npos;
+  });
+  return plain ? base_name(std::string(word)) : "sh";
+}
+
+}  // namespace
+
 std::string label_of(const UnderLockOptions& options, const Context& context) {
   if (options.label) return *options.label;
   if (url_option(context, "owner") == "anonymous") return {};
   if (context.command.empty()) return "pawl hold";
-  const std::string& command = context.command.front();
-  return command.substr(command.rfind('/') + 1).substr(0, 256);
+  return options.line ? program_of(*options.line) : base_name(context.command.front());
 }
 
 std::string store_of(const Context& context) {

@@ -4,14 +4,18 @@
 #include "apps/cli/run/command.hpp"
 #include "apps/cli/run/environment.hpp"
 #include "apps/cli/run/keeper.hpp"
+#include "apps/cli/run/letting_go.hpp"
+#include "apps/cli/run/process_tree.hpp"
 #include "apps/cli/run/run_log.hpp"
 #include "apps/cli/run/supervisor.hpp"
 #include "apps/cli/run/terms.hpp"
+#include "base/duration.hpp"
 #include "base/host.hpp"
 #include "base/lock_name.hpp"
 
 #include <fmt/core.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -27,25 +31,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void warn_of_memory(const Context& context) {
-  if (!context.store().value_or("").starts_with("memory:")) return;
-  fmt::print(stderr, "pawl: a memory: store is seen by this process alone: the lock excludes no other run\n");
-}
-
-/// The command is over. Whether it ran under the lock to its end decides about the code.
-int end(Held& held, bool lost, int code) {
-  const Result<void> released = held.release();
-  if (lost) return lock_lost;
-  if (released) return code;
-  if (released.code() == Errc::lost) {
-    fmt::print(stderr, "pawl: {} was lost before the command ended\n", held.first_to_end());
-    return lock_lost;
-  }
-  fmt::print(stderr, "pawl: {} could not be released, it is free when its lease ends: {}\n", held.first_to_end(),
-             released.error().message);
-  return code;
-}
-
 /// The user has stopped the job while it waited: its command does not start behind their back.
 void wait_while_stopped(const Front& front, Duration lease) {
   const auto end = std::chrono::steady_clock::now() + lease;
@@ -58,20 +43,46 @@ void wait_while_stopped(const Front& front, Duration lease) {
   if (front.dead()) throw Failure{by_signal + SIGKILL, "pawl was killed before the command began"};
 }
 
-/// --at-least: until then, or until a signal, the end of the front or of the hold.
+/// --at-least: until then, or until a signal, `pawl revoke`, the end of the front or of the hold.
 void stay_until(std::chrono::steady_clock::time_point until, const Held& held, const Front& front,
                 const Signals& signals) {
-  Event lost;
-  const std::stop_callback on_lost(held.lost(), lost.setter());
-  while (std::chrono::steady_clock::now() < until && !held.lost().stop_requested() && !front.dead()) {
+  Event news;
+  const std::stop_callback on_lost(held.lost(), news.setter());
+  const std::stop_callback on_request(held.release_requested(), news.setter());
+  const auto over = [&] { return held.lost().stop_requested() || held.release_requested().stop_requested(); };
+  while (std::chrono::steady_clock::now() < until && !over() && !front.dead()) {
     if (const std::optional<PassedSignal> signal = front.next_signal(signals)) {
       if (signal->number == SIGTERM || signal->number == SIGINT || signal->number == SIGHUP) return;
       continue;
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-    pollfd all[] = {{signals.fd(), POLLIN, 0}, {lost.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
+    pollfd all[] = {{signals.fd(), POLLIN, 0}, {news.fd(), POLLIN, 0}, {front.fd(), POLLIN, 0}};
     ::poll(all, 3, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
   }
+}
+
+/// The front's, so that the terminal's signals reach it. Where descendants cannot be found and there is no terminal, one of
+/// its own: that can be ended as a whole, without the script that has started us.
+pid_t group_of_command(const Front& front) {
+  const int terminal = ::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (terminal >= 0) ::close(terminal);
+  return terminal < 0 && !proc_is_readable() ? 0 : ::getpgid(front.pid());
+}
+
+/// The command, for as long as the locks are held.
+HoldEnd run_command(const UnderLockOptions& options, const Context& context, const Errand& errand,
+                    const Supervisor::Terms& terms, const Signals& signals, const Front& front, const Held& held) {
+  const auto begin = std::chrono::steady_clock::now();
+  wait_while_stopped(front, terms.lease);
+  const std::string store = store_for_child(store_of(context), options.scheme);
+  // By the main thread: the command dies with the thread that forked it.
+  Command command(context.command, child_environment(held.sequencers(), errand.value, store), signals,
+                  group_of_command(front));
+  front.tell_known(command.known());
+  Supervisor supervisor(held, command, front, signals, terms);
+  const int code = supervisor.run();
+  if (options.at_least && supervisor.reason().empty()) stay_until(begin + *options.at_least, held, front, signals);
+  return {supervisor.lost() ? lock_lost : code, supervisor.reason()};
 }
 
 /// In the keeper: takes the lock, runs the command, releases the lock.
@@ -80,19 +91,15 @@ int keep(const UnderLockOptions& options, const Context& context, const Errand& 
   RunLog log(options.log, errand.wanted);
   Acquiring acquiring(options, context, errand, log, front.pid());
   Held held = acquiring.finish(signals, front);
-  const auto begin = std::chrono::steady_clock::now();
-  wait_while_stopped(front, terms.lease);
-  const std::string store = store_for_child(store_of(context), options.scheme);
-  // By the main thread: the command dies with the thread that forked it.
-  Command command(context.command, child_environment(held.sequencers(), errand.value, store), signals,
-                  ::getpgid(front.pid()));
-  Supervisor supervisor(held, command, front, signals, terms);
-  int code = supervisor.run();
-  if (!supervisor.reason().empty()) log.lost(supervisor.reason());
-  if (options.at_least && supervisor.reason().empty()) stay_until(begin + *options.at_least, held, front, signals);
-  code = end(held, supervisor.lost(), code);
-  log.released(code);
-  return code;
+  HoldEnd end;
+  try {
+    end = run_command(options, context, errand, terms, signals, front, held);
+  } catch (const Failure& failure) {  // it could not begin
+    const bool held_to_the_end = failure.code == not_found || failure.code == not_executable;
+    let_go(held, {failure.code, held_to_the_end ? "" : failure.sentence}, log);
+    throw;
+  }
+  return let_go(held, end, log);
 }
 
 }  // namespace
@@ -107,8 +114,11 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
   check_names(errand);
   const Duration lease = lease_of(options, context);
   const std::optional<Duration> max_hold = max_hold_of(options, context);
+  if (options.at_least && max_hold && *options.at_least > *max_hold) {
+    throw Failure{own_failure, fmt::format("--at-least {} is longer than --max-hold {}",
+                                           base::format_duration(*options.at_least), base::format_duration(*max_hold))};
+  }
   const Supervisor::Terms terms{lease, grace_of(options, lease, max_hold), options.leftovers, max_hold, options.quiet};
-  warn_of_memory(context);
   const Signals signals;
   return run_in_keeper(signals, [&](const Front& front) {
     base::speak_for(front.pid());

@@ -31,11 +31,19 @@ struct UnderLockOptions {
   bool verbose = false;
   std::optional<std::string> log = {};
   std::optional<Duration> at_least = {};
+  std::optional<std::string> line = {};  ///< -c: the command is a shell with this
 };
 
-/// NAME, how it is waited for and held, what is printed, and --store. `what` NAME is: "The lock".
-void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what);
-/// The same, and what concerns the command.
+/// What the help says of options that are not the same to all.
+struct Wording {
+  std::string name = {};  ///< what NAME is: "The lock"
+  std::string max_hold = {};
+  std::string label = {};  ///< the default of --label
+};
+
+/// NAME, how it is waited for and held, what is printed, and --store.
+void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& context, const Wording& wording);
+/// The same, and what concerns the command. `what` NAME is: "The lock".
 void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what);
 
 /// What differs between the two.

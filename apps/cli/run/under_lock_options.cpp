@@ -20,9 +20,9 @@ const std::string& name_or_fail(const UnderLockOptions& options, const Context& 
   return *options.name;
 }
 
-void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what) {
+void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& context, const Wording& wording) {
   CLI::Option* name =
-      command.add_option("NAME", options.name, what + ": any text of up to 4096 bytes")->option_text(" ");
+      command.add_option("NAME", options.name, wording.name + ": any text of up to 4096 bytes")->option_text(" ");
   command.add_option("--name", options.name, "NAME, where it begins with -: --name=-x")
       ->option_text("NAME")
       ->excludes(name);
@@ -38,10 +38,9 @@ void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& contex
                "How long the store believes in us without hearing\nfrom us; default 30s");
   add_duration(command, "--lock-delay", options.lock_delay,
                "Keep the lock shut this long if we fail: crash, or\nlose it; default 0s, in a folder 1s; at most 60s");
-  add_duration(command, "--max-hold", options.max_hold,
-               "End the command when it has had the lock for this\nlong: TERM when the grace time is left, then KILL");
+  add_duration(command, "--max-hold", options.max_hold, wording.max_hold);
   add_scheme(command, options.scheme);
-  command.add_option("--label", options.label, "What \"pawl show\" shows; default: the command's name")
+  command.add_option("--label", options.label, "What \"pawl show\" shows; default: " + wording.label)
       ->option_text("TEXT");
   command.add_flag("--any-kind", options.any_kind, "Run although another kind of lock named NAME is in use")
       ->option_text(" ");
@@ -58,7 +57,10 @@ void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& contex
 }
 
 void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& context, const std::string& what) {
-  add_acquiring(command, options, context, what);
+  add_acquiring(
+      command, options, context,
+      {what, "End the command when it has had the lock for this\nlong: TERM when the grace time is left, then KILL",
+       "the command's name"});
   add_duration(command, "--grace", options.grace,
                "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease. "
                "Shorter\nwhere the store grants a shorter lease");
@@ -74,8 +76,9 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
       ->excludes(kill);
   add_duration(command, "--at-least", options.at_least,
                "Hold the lock for this long, also when the command is\ndone earlier: for hosts whose clocks differ");
-  const auto take_line = [&context](const std::string& line) {
+  const auto take_line = [&options, &context](const std::string& line) {
     if (!context.command.empty()) throw CLI::ValidationError("-c", "stands in place of the command behind --");
+    options.line = line;
     context.command = {"/bin/sh", "-c", line};
   };
   command.add_option_function<std::string>("-c", take_line, "A line for the shell, in place of -- COMMAND")

@@ -1,9 +1,5 @@
 #include "apps/cli/run/waiting.hpp"
 
-#include "apps/cli/context.hpp"
-
-#include <fmt/core.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +21,8 @@ int milliseconds_until(Waiting::Limit::At at) {
 
 }  // namespace
 
-Waiting::Waiting(Work work) : thread_([this, work = std::move(work)] { run(work); }) {}
+Waiting::Waiting(Work work, Abandon abandon)
+    : abandon_(std::move(abandon)), thread_([this, work = std::move(work)] { run(work); }) {}
 
 void Waiting::run(const Work& work) {
   try {
@@ -99,10 +96,7 @@ void Waiting::obey(const Limit& limit) {
   const Limit::At at = next(limit);
   if (!at || std::chrono::steady_clock::now() < *at) return;
   Phase before = Phase::opening;
-  if (phase_.compare_exchange_strong(before, Phase::abandoned)) {
-    fmt::print(stderr, "pawl: {}\n", limit.sentence);
-    ::_exit(store_failure);
-  }
+  if (phase_.compare_exchange_strong(before, Phase::abandoned)) ::_exit(abandon_(std::nullopt));
   // It may have begun to ask just now: then it has a little longer.
   if (at != limit.answered_by) return;
   late_ = true;
@@ -112,7 +106,7 @@ void Waiting::obey(const Limit& limit) {
 void Waiting::cancel(int signal) {
   Phase before = Phase::opening;
   // A store that does not answer cannot be cancelled, and need not be: nothing was asked of it.
-  if (phase_.compare_exchange_strong(before, Phase::abandoned)) ::_exit(by_signal + signal);
+  if (phase_.compare_exchange_strong(before, Phase::abandoned)) ::_exit(abandon_(signal));
   if (!cancelled_by_) cancelled_by_ = signal;
   stop_.request_stop();
 }

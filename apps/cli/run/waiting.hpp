@@ -21,6 +21,9 @@ namespace pawl::cli {
 /// would end the process ends the wait, and nothing is left in a queue.
 class Waiting {
  public:
+  /// What is done before the process ends while the store is being opened: at a signal, or without one at its limit. The
+  /// exit code.
+  using Abandon = std::function<int(std::optional<int> signal)>;
   struct Limit {
     using At = std::optional<std::chrono::steady_clock::time_point>;
     At opened_by = {};          ///< the process ends if the work is still opening the store
@@ -30,7 +33,7 @@ class Waiting {
   using Work = std::function<void(const std::function<void()>& asking, std::stop_token stop)>;
 
   /// `work` calls `asking` before it asks for anything that must be cleaned up. What it throws is thrown by finish().
-  explicit Waiting(Work work);
+  Waiting(Work work, Abandon abandon);
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
@@ -62,6 +65,7 @@ class Waiting {
 
   enum class Phase { opening, asking, abandoned };
   std::atomic<Phase> phase_{Phase::opening};
+  const Abandon abandon_;
   std::stop_source stop_;
   Event over_;
   std::exception_ptr error_;
