@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -133,22 +134,27 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return fail(own_failure, fmt::format("{}; try \"{} --help\"", sentence_of(at, error), whole));
 }
 
-void add_all(CLI::App& app, Context& context) {
-  pawl::cli::add_run(app, context);
-  pawl::cli::add_hold(app, context);
-  pawl::cli::add_elect(app, context);
-  pawl::cli::add_leader(app, context);
-  pawl::cli::add_ls(app, context);
-  pawl::cli::add_show(app, context);
-  pawl::cli::add_revoke(app, context);
-  pawl::cli::add_check(app, context);
-  pawl::cli::add_epoch(app, context);
-  pawl::cli::add_demo(app, context);
-  pawl::cli::add_bench(app, context);
-  pawl::cli::add_torture(app, context);
-  pawl::cli::add_schema(app, context);
-  pawl::cli::add_schemes(app, context);
-  pawl::cli::add_version(app, context);
+struct Subcommand {
+  std::string_view name;
+  void (*add)(CLI::App& app, Context& context);
+};
+
+constexpr Subcommand subcommands[] = {
+    {"run", pawl::cli::add_run},       {"hold", pawl::cli::add_hold},       {"elect", pawl::cli::add_elect},
+    {"leader", pawl::cli::add_leader}, {"ls", pawl::cli::add_ls},           {"show", pawl::cli::add_show},
+    {"revoke", pawl::cli::add_revoke}, {"check", pawl::cli::add_check},     {"epoch", pawl::cli::add_epoch},
+    {"demo", pawl::cli::add_demo},     {"bench", pawl::cli::add_bench},     {"torture", pawl::cli::add_torture},
+    {"schema", pawl::cli::add_schema}, {"schemes", pawl::cli::add_schemes}, {"version", pawl::cli::add_version},
+};
+
+/// Only the one that is used, where that is plain: to declare the options of all takes as long as `true` does.
+void add_subcommands(CLI::App& app, Context& context, Words& words) {
+  const auto word = find_subcommand(words);
+  const auto* const used = std::find_if(std::begin(subcommands), std::end(subcommands), [&](const Subcommand& one) {
+    return word != words.end() && *word == one.name;
+  });
+  if (used != std::end(subcommands)) return used->add(app, context);
+  for (const Subcommand& one : subcommands) one.add(app, context);
   app.add_subcommand("help", "Print this help, or that of a subcommand");
 }
 
@@ -168,9 +174,9 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   pawl::cli::describe(app, "pawl [--store URL] SUBCOMMAND ...", std::string(exit_codes));
   pawl::cli::add_store_option(app, context.store_before);
-  add_all(app, context);
   try {
     Words words(argv + 1, argv + argc);
+    add_subcommands(app, context, words);
     take_command(words, app, context);
     take_help(words, app);
     std::reverse(words.begin(), words.end());  // as CLI11 wants them

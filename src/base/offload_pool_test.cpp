@@ -19,7 +19,14 @@ using namespace std::chrono_literals;
 
 constexpr auto hang = 60s;
 
-std::size_t threads() { return test::threads_named("pawl-offload").size(); }
+class OffloadPoolTest : public testing::Test {
+ protected:
+  /// Of the pools of this test; also one that has not given itself its name yet.
+  std::size_t threads() const { return test::threads_besides(others_).size(); }
+
+ private:
+  const std::vector<test::ThreadSeen> others_ = test::threads_seen();
+};
 
 /// Jobs that hang until it goes.
 class Jam {
@@ -39,7 +46,7 @@ class Jam {
   const std::shared_future<void> opened_ = open_.get_future().share();
 };
 
-TEST(OffloadPoolTest, ALaneThatHangsDelaysNoOther) {
+TEST_F(OffloadPoolTest, ALaneThatHangsDelaysNoOther) {
   OffloadPool pool;
   Jam jam;
   for (int i = 0; i < 20; ++i) pool.submit("a folder that hangs", jam.job());
@@ -48,7 +55,7 @@ TEST(OffloadPoolTest, ALaneThatHangsDelaysNoOther) {
   EXPECT_EQ(done.get_future().wait_for(hang), std::future_status::ready);
 }
 
-TEST(OffloadPoolTest, ALaneHasAFewThreadsOfItsOwn) {
+TEST_F(OffloadPoolTest, ALaneHasAFewThreadsOfItsOwn) {
   OffloadPool pool;
   Jam jam;
   for (int i = 0; i < 20; ++i) pool.submit("one", jam.job());
@@ -58,7 +65,7 @@ TEST(OffloadPoolTest, ALaneHasAFewThreadsOfItsOwn) {
   EXPECT_TRUE(test::eventually([&] { return jam.running() == 5; }));
 }
 
-TEST(OffloadPoolTest, TheJobsOfAJammedLaneAreDoneInTheEnd) {
+TEST_F(OffloadPoolTest, TheJobsOfAJammedLaneAreDoneInTheEnd) {
   std::atomic<int> done = 0;
   {
     OffloadPool pool;
@@ -69,15 +76,15 @@ TEST(OffloadPoolTest, TheJobsOfAJammedLaneAreDoneInTheEnd) {
   EXPECT_EQ(done, 20);
 }
 
-TEST(OffloadPoolTest, ThreadsThatAreNotNeededEnd) {
+TEST_F(OffloadPoolTest, ThreadsThatAreNotNeededEnd) {
   OffloadPool pool(1ms);
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 8; ++i) pool.submit(std::to_string(i), [] {});
-    EXPECT_TRUE(test::eventually([] { return threads() == 0; }));
+    EXPECT_TRUE(test::eventually([this] { return threads() == 0; }));
   }
 }
 
-TEST(OffloadPoolTest, WithoutAThreadTheJobIsRefusedAndTheNextIsDone) {
+TEST_F(OffloadPoolTest, WithoutAThreadTheJobIsRefusedAndTheNextIsDone) {
   OffloadPool pool;
   {
     const test::NoMoreThreads scarce;
@@ -88,15 +95,15 @@ TEST(OffloadPoolTest, WithoutAThreadTheJobIsRefusedAndTheNextIsDone) {
   EXPECT_EQ(done.get_future().wait_for(hang), std::future_status::ready);
 }
 
-TEST(OffloadPoolTest, WithoutAThreadTheJobIsRefusedAlsoWhereOneHasEnded) {
+TEST_F(OffloadPoolTest, WithoutAThreadTheJobIsRefusedAlsoWhereOneHasEnded) {
   OffloadPool pool(1ms);
   pool.submit("one", [] {});
-  EXPECT_TRUE(test::eventually([] { return threads() == 0; }));
+  EXPECT_TRUE(test::eventually([this] { return threads() == 0; }));
   const test::NoMoreThreads scarce;
   EXPECT_THROW(pool.submit("one", [] {}), std::system_error);
 }
 
-TEST(OffloadPoolTest, ALaneThatHasAThreadNeedsNoOther) {
+TEST_F(OffloadPoolTest, ALaneThatHasAThreadNeedsNoOther) {
   std::atomic<bool> done = false;
   {
     OffloadPool pool;

@@ -268,16 +268,20 @@ TEST_F(RealRuntimeTest, ItsThreadsAreDeafToAllSignals) {
   std::thread::id back;
   ASSERT_TRUE(runtime_.block_on(offload_to(runtime_, back)));
   runtime_.expect_observers();
+  const std::set<std::string> all{"pawl-alarms", "pawl-io", "pawl-notify", "pawl-observe", "pawl-offload"};
   std::set<std::string> names;
+  EXPECT_TRUE(test::eventually([&] {  // each gives itself its name
+    names.clear();
+    for (const test::ThreadSeen& thread : its_threads()) names.insert(thread.name);
+    return names == all;
+  })) << testing::PrintToString(names);
   for (const test::ThreadSeen& thread : its_threads()) {
-    names.insert(thread.name);
     const std::uint64_t blocked = std::stoull(test::thread_status(thread, "SigBlk"), nullptr, 16);
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
       if (signal == SIGKILL || signal == SIGSTOP || (signal >= 32 && signal < SIGRTMIN)) continue;  // not to be blocked
       EXPECT_TRUE((blocked >> (signal - 1)) & 1) << thread.name << " hears signal " << signal;
     }
   }
-  EXPECT_EQ(names, (std::set<std::string>{"pawl-alarms", "pawl-io", "pawl-notify", "pawl-observe", "pawl-offload"}));
 }
 
 TEST_F(RealRuntimeTest, ChanceDoesNotRepeat) {

@@ -49,12 +49,12 @@ void leave_idle_policy() {
 std::thread start_thread(const char* name, std::function<void()> work) {
   const AllSignalsBlocked inherited;
   try {
-    std::thread thread([work = std::move(work)] {
+    return std::thread([name, work = std::move(work)] {
+      // By itself: for another thread it goes through /proc, and what was looked up there costs the end of the process.
+      pthread_setname_np(pthread_self(), name);
       leave_idle_policy();
       work();
     });
-    pthread_setname_np(thread.native_handle(), name);
-    return thread;
   } catch (const std::system_error& error) {
     throw std::system_error(error.code(), "no thread can be started");
   }

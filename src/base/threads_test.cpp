@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <mutex>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -51,14 +50,10 @@ TEST(StartThreadTest, IsNamedAndDeafToAllSignals) {
   sigset_t blocked;
   sigemptyset(&blocked);
   std::array<char, 16> name{};
-  std::mutex named;
-  named.lock();  // its name is given from outside
   std::thread thread = start_thread("pawl-test", [&] {
-    const std::lock_guard wait(named);
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
     pthread_getname_np(pthread_self(), name.data(), name.size());
   });
-  named.unlock();
   thread.join();
   EXPECT_STREQ(name.data(), "pawl-test");
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, SIGALRM, SIGRTMIN}) {

@@ -45,14 +45,6 @@ inline std::vector<ThreadSeen> threads_seen() {
   return seen;
 }
 
-inline std::vector<ThreadSeen> threads_named(std::string_view prefix) {
-  std::vector<ThreadSeen> ours;
-  for (const ThreadSeen& thread : threads_seen()) {
-    if (thread.name.starts_with(prefix)) ours.push_back(thread);
-  }
-  return ours;
-}
-
 /// Those that have started since; others may belong to tests that ran before in this process.
 inline std::vector<ThreadSeen> threads_besides(const std::vector<ThreadSeen>& others) {
   std::vector<ThreadSeen> ours = threads_seen();

@@ -106,6 +106,13 @@ void become_keeper() {
   ::pthread_sigmask(SIG_BLOCK, &writing, nullptr);
 }
 
+/// The end of either process, at once. What is still there to be taken down in order (options, the runtime's threads, what
+/// libraries have left for exit()) takes longer than a short command does, and the kernel does it as well.
+[[noreturn]] void leave(int code) {
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
 }  // namespace
 
 int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>& part) {
@@ -118,10 +125,10 @@ int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>
   const pid_t keeper = ::fork();
   if (keeper < 0) throw Failure{own_failure, fmt::format("no process can be made: {}", ::strerror(errno))};
   ::close(life[keeper > 0 ? 0 : 1]);
-  if (keeper > 0) return Standby(keeper, std::move(before), signals, known).run();
+  if (keeper > 0) leave(Standby(keeper, std::move(before), signals, known).run());
   become_keeper();
   adopt_orphans();
-  return part(Front(front, life[0], known));
+  leave(part(Front(front, life[0], known)));
 }
 
 }  // namespace pawl::cli

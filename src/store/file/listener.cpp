@@ -1,5 +1,6 @@
 #include "store/file/listener.hpp"
 
+#include "base/wakeup.hpp"
 #include "store/file/folder_watch.hpp"
 #include "store/file/mail.hpp"
 #include "store/file/visit.hpp"
@@ -15,6 +16,7 @@ namespace pawl::store::file {
 namespace {
 
 constexpr Duration for_a_burial = std::chrono::seconds(5);
+constexpr Duration before_the_folder_is_watched = std::chrono::milliseconds(100);
 
 /// The number of 5.3; some C libraries have no function for it.
 Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
@@ -136,7 +138,19 @@ awaitable<void> Listener::bury(ProcessKey process) {
 }
 
 void Listener::watch_folder() {
-  if (folder_watch_ || !environment_->gate().try_take_inotify()) return;
+  if (folder_watch_ || std::exchange(will_watch_folder_, true)) return;
+  base::spawn(runtime_, watch_folder_soon(weak_from_this(), runtime_));
+}
+
+awaitable<void> Listener::watch_folder_soon(std::weak_ptr<Listener> weak, base::Runtime& runtime) {
+  base::Wakeup never(runtime);
+  [[maybe_unused]] const base::Woke later = co_await never.wait(runtime.now() + before_the_folder_is_watched);
+  if (const auto self = weak.lock()) self->watch_folder_now();
+}
+
+void Listener::watch_folder_now() {
+  will_watch_folder_ = false;
+  if (!environment_->gate().try_take_inotify()) return;
   auto descriptor = std::make_unique<Descriptor>(watched(runtime_, file::watch_folder(environment_->folder())));
   if (!descriptor->is_open()) return;  // the next renewal will tell
   folder_watch_ = std::move(descriptor);

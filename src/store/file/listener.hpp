@@ -35,7 +35,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   /// The claim does not wait any more.
   void forget(ClaimId claim) { behind_.erase(claim); }
 
-  /// From now on it is noticed at once that the folder was deleted or replaced, as far as inotify can be had.
+  /// A tenth of a second from now, what happened before is noticed, and from then on, at once, that the folder was deleted
+  /// or replaced, as far as inotify can be had. Not sooner: to close an inotify instance takes the kernel 15 ms, several
+  /// times as long as all that a short `pawl run` does.
   using Call = std::function<void()>;
   void watch_folder();
   /// Calls that on the executor then, as long as it lives.
@@ -51,6 +53,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void wait_for_death(ProcessKey process, Descriptor& descriptor);
   void died(ProcessKey process);
   awaitable<void> bury(ProcessKey process);
+  static awaitable<void> watch_folder_soon(std::weak_ptr<Listener> weak, base::Runtime& runtime);
+  void watch_folder_now();
   void wait_for_folder();
   void look_at_folder();
 
@@ -62,6 +66,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::map<ProcessKey, std::unique_ptr<Descriptor>> watched_;
   std::unordered_map<ClaimId, std::set<ProcessKey>> behind_;
   std::uint32_t lost_letters_ = 0;
+  bool will_watch_folder_ = false;
   std::unique_ptr<Descriptor> folder_watch_;
   std::vector<std::weak_ptr<const Call>> when_gone_;
 };
