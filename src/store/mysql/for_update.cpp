@@ -37,7 +37,7 @@ constexpr Capabilities ForUpdate::declared = {
 };
 
 awaitable<Result<ClaimState>> ForUpdate::take(SharedSeat seat, Claim claim, Deadline deadline) {
-  if (auto local = server_->check_row_locks(); !local) co_return local.error();
+  if (auto local = server_->check_local_locks(); !local) co_return local.error();
   bool got = seat->has_lock;
   if (!got) {
     Result<bool> locked = co_await lock_row(seat, lock_id(claim.key), deadline);
