@@ -16,6 +16,8 @@ using Connection = std::unique_ptr<MYSQL, void (*)(MYSQL*)>;
 
 Connection connect(char** where) {
   Connection connection(mysql_init(nullptr), mysql_close);
+  const unsigned tcp = MYSQL_PROTOCOL_TCP;  // or "localhost" is the default socket, whatever the port
+  mysql_options(connection.get(), MYSQL_OPT_PROTOCOL, &tcp);
   const auto port = static_cast<unsigned>(std::atoi(where[1]));
   if (mysql_real_connect(connection.get(), where[0], where[2], where[3], where[4], port, nullptr, 0) == nullptr) {
     throw std::runtime_error(mysql_error(connection.get()));

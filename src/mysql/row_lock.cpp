@@ -44,12 +44,10 @@ Result<store::mysql::Identity> look_at_server(MYSQL* connection) {
   std::map<std::string, std::string> variables;
   for (const Row& row : found->rows) variables[row.at(0)] = row.at(1);
   if (Result<void> alone = refuse_clusters(variables); !alone) return alone.error();
-  const Result<Answered> uptime = run(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'");
-  if (!uptime) return uptime.error();
-  const Result<Answered> now = run(connection, "SELECT UNIX_TIMESTAMP()");
-  if (!now) return now.error();
-  if (uptime->rows.size() != 1 || now->rows.size() != 1) return store::mysql::unexpected();
-  return store::mysql::identity_of(variables, now->rows[0].at(0), uptime->rows[0].at(1));
+  const Result<Answered> told = run(connection, std::string(store::mysql::age_of_server));
+  if (!told) return told.error();
+  if (told->rows.size() != 1 || told->rows[0].size() != 3) return store::mysql::unexpected();
+  return store::mysql::identity_of(variables, told->rows[0][0], told->rows[0][1]);
 }
 
 /// What a client of the store does with every new connection: a server that was started again begins a new epoch.

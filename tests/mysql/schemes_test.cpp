@@ -250,25 +250,6 @@ TEST(MysqlQueue, AWaitingClientHasTwoConnectionsWhateverTheNumberOfLocks) {
   for (auto& one : waiting) EXPECT_TRUE(one.get());
 }
 
-// A waiter looks again by itself after 60 s: so long a hand-over takes when its wake-up is lost.
-TEST(MysqlQueue, OfAThousandHandOversNoneLosesItsWakeUp) {
-  const std::string url = url_of(new_prefix(), "lease=180s");
-  Client alice(url), bob(url);
-  const auto take_turns = [](Mutex mutex) {
-    std::chrono::steady_clock::duration slowest{};
-    for (int turn = 0; turn < 500; ++turn) {
-      const auto began = std::chrono::steady_clock::now();
-      Hold hold = mutex.acquire({.wait = 240s}).value();
-      slowest = std::max(slowest, std::chrono::steady_clock::now() - began);
-      (void)hold.release();
-    }
-    return slowest;
-  };
-  auto others = std::async(std::launch::async, [&] { return take_turns(bob.mutex("job")); });
-  const auto hers = take_turns(alice.mutex("job"));
-  EXPECT_LT(std::max(hers, others.get()), 30s);
-}
-
 // innodb_flush_log_at_trx_commit=0 loses what was committed in the last second.
 TEST(MysqlTokens, GrowAlsoWhenAKilledServerHasLostItsLastCommits) {
   MysqlServer own({"--innodb-flush-log-at-trx-commit=0"});

@@ -145,49 +145,6 @@ TEST(Mysql, AWaiterWhoseListenerWasKilledIsWokenByTheNextOne) {
   EXPECT_TRUE(waiting.get());
 }
 
-TEST(Mysql, HandOversNeedNoSecondLook) {
-  const std::string url = shared_url("&lease=180s");  // a waiter looks again by itself after 60 s
-  Client alice(url), bob(url);
-  Mutex hers = alice.mutex("job"), his = bob.mutex("job");
-  const auto began = std::chrono::steady_clock::now();
-  const auto take_turns = [](Mutex mutex) {
-    int turns = 0;
-    for (; turns < 250; ++turns) {
-      Result<Hold> hold = mutex.acquire({.wait = 50s});
-      if (!hold) break;
-      (void)hold->release();
-    }
-    return turns;
-  };
-  auto others = std::async(std::launch::async, [&] { return take_turns(his); });
-  EXPECT_EQ(take_turns(hers), 250);
-  EXPECT_EQ(others.get(), 250);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 240s);
-}
-
-TEST(Mysql, AWakeUpNeverHitsAConnectionThatGotTheListenersNumber) {
-  MysqlServer server;
-  const std::string url = server.url("?lease=300s&timeout=20s");
-  Client alice(url), bob(url);
-  Hold hold = alice.mutex("job").acquire().value();
-  auto waiting = std::async(std::launch::async, [&] { return bob.mutex("job").acquire({.wait = 240s}); });
-  {
-    MysqlClient root = server.root();
-    ASSERT_TRUE(eventually([&] { return root.field("SELECT COUNT(*) FROM pawl_claim WHERE state = 0") == "1"; }));
-  }
-  server.kill();
-  server.start();  // and counts its connections from the beginning
-  std::vector<std::future<std::string>> strangers;
-  for (int i = 0; i < 20; ++i) {
-    strangers.push_back(std::async(std::launch::async, [&server] {
-      return MysqlClient(server.port(), "pawl", "secret").field("SELECT SLEEP(5)");
-    }));
-  }
-  EXPECT_TRUE(hold.release());
-  EXPECT_TRUE(waiting.get());
-  for (auto& stranger : strangers) EXPECT_EQ(stranger.get(), "0") << "it was interrupted";
-}
-
 TEST(Mysql, PollingFindsItsMail) {
   const std::string url = shared_url("&lease=180s&wake=poll");
   Client alice(url), bob(url);

@@ -93,7 +93,8 @@ void MysqlServer::lose_data() {
   std::filesystem::copy(template_folder() + "/data", folder_ / "data", std::filesystem::copy_options::recursive);
 }
 
-void MysqlServer::start() {
+void MysqlServer::start(const std::vector<std::string>& more_options) {
+  options_.insert(options_.end(), more_options.begin(), more_options.end());
   std::vector<std::string> command{
       "mariadbd",
       "--no-defaults",

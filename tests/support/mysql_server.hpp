@@ -54,8 +54,8 @@ class MysqlServer {
   void go_on() const { process_.signal(SIGCONT); }
   /// While it does not run: as if its disk had been replaced.
   void lose_data();
-  /// Again on the same port, with what is left in its folder.
-  void start();
+  /// Again on the same port, with what is left in its folder; with more options from now on.
+  void start(const std::vector<std::string>& more_options = {});
 
   MysqlClient root(const std::string& database = "pawl") const { return {port(), "root", "", database}; }
 
@@ -65,7 +65,7 @@ class MysqlServer {
  private:
   TemporaryFolder folder_;
   const Port port_;
-  const std::vector<std::string> options_;
+  std::vector<std::string> options_;
   const std::vector<std::string> environment_;
   ServerProcess process_;
 };

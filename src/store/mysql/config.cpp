@@ -3,6 +3,7 @@
 #include "store/mysql/server.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@ namespace {
 constexpr std::uint16_t mysql_port = 3306;
 constexpr std::size_t longest_prefix = 48;
 constexpr std::int64_t most_connections = 10'000;
+constexpr Duration shortest_recheck = std::chrono::seconds(1);
+constexpr Duration longest_recheck = std::chrono::minutes(10);
 
 /// It stands in front of a slash in the ids of locks.
 bool is_possible_prefix(const std::string& prefix) {
@@ -62,6 +65,12 @@ Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
   const std::string wake = options.text("wake").value_or("kill");
   if (wake != "kill" && wake != "poll") return options.wrong("wake must be \"kill\" or \"poll\"");
   config.polls = wake == "poll";
+  const Result<std::optional<Duration>> recheck = options.duration("recheck");
+  if (!recheck) return recheck.error();
+  if (*recheck && (**recheck < shortest_recheck || **recheck > longest_recheck)) {
+    return options.wrong("recheck must be 1s to 10m");
+  }
+  config.recheck = recheck->value_or(config.recheck);
   const Result<std::optional<std::int64_t>> most = options.number("connections");
   if (!most) return most.error();
   if (*most && (**most < 1 || **most > most_connections)) return options.wrong("connections must be 1 to 10000");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 namespace pawl::store::mysql {
@@ -54,6 +55,14 @@ TEST(MysqlConfig, IsWokenByKillOrPolls) {
   EXPECT_FALSE(read("mysql://h/locks?wake=kill").value().polls);
   EXPECT_TRUE(read("mysql://h/locks?wake=poll").value().polls);
   EXPECT_NE(refusal("mysql://h/locks?wake=never").find("wake"), std::string::npos);
+}
+
+TEST(MysqlConfig, LooksForMailEveryFiveSecondsUnlessTold) {
+  EXPECT_EQ(read("mysql://h/locks").value().recheck, std::chrono::seconds(5));
+  EXPECT_EQ(read("mysql://h/locks?recheck=60s").value().recheck, std::chrono::seconds(60));
+  for (const char* wrong : {"0s", "999ms", "11m", "often"}) {
+    EXPECT_NE(refusal(std::string("mysql://h/locks?recheck=") + wrong).find("recheck"), std::string::npos) << wrong;
+  }
 }
 
 TEST(MysqlConfig, APrefixEndsBeforeTheSlashOfALocksId) {

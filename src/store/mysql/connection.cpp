@@ -67,6 +67,9 @@ void Dial::set_options() const {
   mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &seconds);
   mysql_options(handle, MYSQL_OPT_WRITE_TIMEOUT, &seconds);
   mysql_options(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  // The library would take "localhost" for the default socket, whatever the port.
+  const unsigned protocol = address.path.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+  mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
   if (!tls) return;
   const auto file = [this](mysql_option option, const std::string& path) {
     if (!path.empty()) mysql_options(handle, option, path.c_str());
@@ -166,28 +169,6 @@ bool take_rows(MYSQL_STMT* statement, Answer& answer) {
 }
 
 }  // namespace
-
-Error error_of(const Answer& refusal) {
-  const std::string why = base::printable(refusal.why, 300);
-  switch (refusal.refused) {
-    case ER_ACCESS_DENIED_ERROR:
-    case ER_DBACCESS_DENIED_ERROR:
-    case ER_TABLEACCESS_DENIED_ERROR:
-    case ER_COLUMNACCESS_DENIED_ERROR:
-    case ER_SPECIFIC_ACCESS_DENIED_ERROR:
-    case ER_PROCACCESS_DENIED_ERROR:
-    case ER_ACCESS_DENIED_NO_PASSWORD_ERROR: return {Errc::permission_denied, why};
-    case ER_BAD_DB_ERROR: return {Errc::invalid_argument, why + "; CREATE DATABASE makes it"};
-    case CR_SSL_CONNECTION_ERROR: {
-      // The same number also for a server that breaks off. Only what was verified and refused will be so again.
-      const bool refused = why.find("certificate") != std::string::npos;
-      return {refused ? Errc::permission_denied : Errc::store_unavailable, "TLS: " + why};
-    }
-    default: return {Errc::store_unavailable, why + " (error " + std::to_string(refusal.refused) + ")"};
-  }
-}
-
-bool rolled_back(unsigned refused) { return refused == ER_LOCK_DEADLOCK || refused == ER_LOCK_WAIT_TIMEOUT; }
 
 Statement Statement::call(const std::string& procedure, std::vector<std::string> values) {
   std::string text = "CALL pawl_" + procedure + "(";
@@ -537,6 +518,8 @@ void Connection::break_off(Link& link, const Error& why) {
 void Connection::leave(const Error& why) {
   if (state_ == State::up) break_off(*link_, why);
 }
+
+std::uint64_t Connection::number() const { return link_ && link_->handle ? mysql_thread_id(link_->handle) : 0; }
 
 // Those that were not sent.
 void Connection::fail_requests(const Error& why) {

@@ -97,6 +97,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Breaks off, if it is up, and connects again.
   void leave(const Error& why);
   bool is_up() const { return state_ == State::up; }
+  /// As the server has called it when it was made; 0: it is down.
+  std::uint64_t number() const;
   void stop();
 
  private:
@@ -135,5 +137,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 Error error_of(const Answer& refusal);
 /// For another transaction's sake, or because it has waited for too long: it may be tried again.
 bool rolled_back(unsigned refused);
+/// The server is another one than before, or is not what it was.
+bool must_reconnect(unsigned refused);
 
 }  // namespace pawl::store::mysql

@@ -1,5 +1,6 @@
 #include "store/mysql/for_update.hpp"
 
+#include "base/ids.hpp"
 #include "store/mysql/answers.hpp"
 
 #include <mariadb/mysqld_error.h>
@@ -37,14 +38,16 @@ constexpr Capabilities ForUpdate::declared = {
 };
 
 awaitable<Result<ClaimState>> ForUpdate::take(SharedSeat seat, Claim claim, Deadline deadline) {
-  if (auto local = server_->check_row_locks(); !local) co_return local.error();
+  if (auto local = server_->check_local_locks(); !local) co_return local.error();
   bool got = seat->has_lock;
   if (!got) {
+    Result<void> marked = co_await mark(seat, deadline);
+    if (!marked) co_return marked.error();
     Result<bool> locked = co_await lock_row(seat, lock_id(claim.key), deadline);
     if (!locked) co_return locked.error();
     got = *locked;
   }
-  Result<ClaimState> state = co_await record(claim, got, deadline);
+  Result<ClaimState> state = co_await record(claim, got, seat->mark, deadline);
   if (!state || !std::holds_alternative<Granted>(*state)) co_return state;
   // The token was committed on another connection. Had this one been lost before, another claim's token could be smaller than
   // this, and its lock the newer one.
@@ -52,6 +55,18 @@ awaitable<Result<ClaimState>> ForUpdate::take(SharedSeat seat, Claim claim, Dead
   Result<std::vector<Row>> lives = co_await ask(seat, std::move(word), deadline);
   if (!lives) co_return lives.error();
   co_return state;
+}
+
+// The server frees it together with the connection: pawl_record() sees by it that the connection lives.
+awaitable<Result<void>> ForUpdate::mark(SharedSeat seat, Deadline deadline) {
+  if (!seat->mark.empty()) co_return Result<void>();
+  const std::string mark = base::to_string(server_->runtime().make_id<ClaimId>());
+  Statement lock("SELECT GET_LOCK(CONCAT('pawl.', CONVERT(? USING ascii)), 0)", {mark});
+  Result<std::vector<Row>> rows = co_await ask(seat, std::move(lock), deadline);
+  if (!rows) co_return rows.error();
+  if (rows->size() != 1 || rows->front().front() != "1") co_return unexpected();
+  seat->mark = mark;
+  co_return Result<void>();
 }
 
 // In a transaction that goes on until COMMIT.

@@ -16,8 +16,9 @@ MysqlStore::MysqlStore(base::Runtime& runtime, Config config)
       queue_(server_),
       unique_(server_),
       version_(server_),
-      named_(server_),
-      for_update_(server_) {}
+      pool_(std::make_shared<OnConnection::Pool>()),
+      named_(server_, pool_),
+      for_update_(server_, pool_) {}
 
 awaitable<Result<SessionGrant>> MysqlStore::open_session(SessionRequest request, Deadline deadline) {
   const auto server = server_;

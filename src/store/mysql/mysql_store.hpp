@@ -36,7 +36,8 @@ class MysqlStore final : public Store {
   awaitable<Result<std::string>> apply_schema(Deadline deadline) override { return server_->apply_schema(deadline); }
   Scheme* scheme(std::string_view name) override;
   std::vector<const Capabilities*> schemes() const override {
-    return {&Queue::declared, &Unique::declared, &Version::declared, &Named::declared, &ForUpdate::declared};
+    return {&Queue::declared, &Unique::declared, &Version::declared, &named_.capabilities(),
+            &for_update_.capabilities()};
   }
 
  private:
@@ -45,6 +46,7 @@ class MysqlStore final : public Store {
   Queue queue_;
   Unique unique_;
   Version version_;
+  const std::shared_ptr<OnConnection::Pool> pool_;
   Named named_;
   ForUpdate for_update_;
 };

@@ -35,11 +35,13 @@ std::string Named::user_lock(const LockKey& key) const {
 }
 
 awaitable<Result<ClaimState>> Named::take(SharedSeat seat, Claim claim, Deadline deadline) {
+  if (auto local = server_->check_local_locks(); !local) co_return local.error();
   std::vector<std::string> words = words_to_take(claim);
   words.push_back(user_lock(claim.key));
   Result<std::vector<Row>> rows = co_await ask(seat, Statement::call("named_claim", std::move(words)), deadline);
   if (!rows) co_return rows.error();
-  co_return state_of(*rows, claim);
+  std::vector<Row> state = co_await server_->wake_sleepers(std::move(*rows));
+  co_return state_of(state, claim);
 }
 
 Statement Named::wait_for(const Claim& claim) const {

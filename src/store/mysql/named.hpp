@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pawl::store::mysql {
@@ -13,9 +14,9 @@ namespace pawl::store::mysql {
 /// Limit: user locks are one server's own, and of no replica or cluster; an operator's KILL frees them at once.
 class Named final : public OnConnection {
  public:
-  static const Capabilities declared;
-  using OnConnection::OnConnection;
-  const Capabilities& capabilities() const override { return declared; }
+  static const Capabilities declared;  ///< without connections= in the URL
+  Named(std::shared_ptr<Server> server, std::shared_ptr<Pool> pool)
+      : OnConnection(std::move(server), std::move(pool), declared) {}
 
  private:
   awaitable<Result<ClaimState>> take(SharedSeat seat, Claim claim, Deadline deadline) override;

@@ -4,6 +4,7 @@
 #include "store/rules.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -29,38 +30,79 @@ struct OnConnection::Busy {
   const SharedSeat seat;
 };
 
+namespace {
+
+Capabilities with_most_held(Capabilities capabilities, std::size_t most) {
+  capabilities.most_held = most;
+  return capabilities;
+}
+
+}  // namespace
+
+OnConnection::OnConnection(std::shared_ptr<Server> server, std::shared_ptr<Pool> pool, const Capabilities& capabilities)
+    : Taken(std::move(server)),
+      pool_(std::move(pool)),
+      capabilities_(with_most_held(capabilities, server_->config().most_held)) {}
+
 Result<OnConnection::SharedSeat> OnConnection::seat_of(const Claim& claim) {
   const auto found = seats_.find(claim.id);
   if (found != seats_.end() && !found->second->over) return found->second;
-  if (found != seats_.end()) seats_.erase(found);
+  if (found != seats_.end()) free_seat(claim.id);
   const std::size_t most = server_->config().most_held;
-  if (seats_.size() >= most) {
+  if (pool_->in_use >= most) {
     return Error{Errc::overloaded, "all " + std::to_string(most) +
                                        " connections for holds and waiters are in use: this scheme needs one for each; "
                                        "connections= in the URL allows more"};
   }
-  std::erase_if(idle_, [](const SharedSeat& seat) { return seat->over; });
-  SharedSeat seat;
-  if (idle_.empty()) {
-    seat = std::make_shared<Seat>(server_->runtime());
-    const std::weak_ptr<Seat> weak = seat;
-    const std::weak_ptr<Server> server = server_;
-    seat->connection = server_->make_own_connection(longest_wait, [weak, server](const Error&) {
-      const SharedSeat lost = weak.lock();
-      const auto teller = server.lock();
-      if (!lost || !teller || std::exchange(lost->over, true)) return;
-      Notice notice;
-      notice.what = lost->has_lock ? Notice::What::gone : Notice::What::look_again;
-      teller->tell(lost->claim, notice);
-    });
-  } else {
-    seat = std::move(idle_.back());
-    idle_.pop_back();
-  }
+  SharedSeat seat = take_idle();
+  if (!seat) seat = make_seat();
   seat->claim = claim.id;
   seat->session = claim.session;
   seat->lock = claim.key.name.bytes();
   seats_.emplace(claim.id, seat);
+  ++pool_->in_use;
+  return seat;
+}
+
+/// Null: none of this scheme is idle. Then one of another scheme gives its place up, if there is no room beside it.
+OnConnection::SharedSeat OnConnection::take_idle() {
+  auto& idle = pool_->idle;
+  std::erase_if(idle, [](const Pool::Idle& one) { return one.seat->over; });
+  auto found = std::find_if(idle.rbegin(), idle.rend(), [this](const Pool::Idle& one) { return one.scheme == this; });
+  if (found != idle.rend()) {
+    SharedSeat seat = std::move(found->seat);
+    idle.erase(std::next(found).base());
+    return seat;
+  }
+  if (!idle.empty() && pool_->in_use + idle.size() >= server_->config().most_held) {
+    idle.front().seat->connection->stop();
+    idle.erase(idle.begin());
+  }
+  return nullptr;
+}
+
+OnConnection::SharedSeat OnConnection::make_seat() {
+  SharedSeat seat = std::make_shared<Seat>(server_->runtime());
+  const std::weak_ptr<Seat> weak = seat;
+  const std::weak_ptr<Server> server = server_;
+  seat->connection = server_->make_own_connection(longest_wait, [weak, server](const Error&) {
+    const SharedSeat lost = weak.lock();
+    const auto teller = server.lock();
+    if (!lost || !teller || std::exchange(lost->over, true)) return;
+    Notice notice;
+    notice.what = lost->has_lock ? Notice::What::gone : Notice::What::look_again;
+    teller->tell(lost->claim, notice);
+  });
+  return seat;
+}
+
+/// Null: the claim has none.
+OnConnection::SharedSeat OnConnection::free_seat(ClaimId claim) {
+  const auto found = seats_.find(claim);
+  if (found == seats_.end()) return nullptr;
+  SharedSeat seat = std::move(found->second);
+  seats_.erase(found);
+  --pool_->in_use;
   return seat;
 }
 
@@ -118,7 +160,7 @@ awaitable<Result<ClaimState>> OnConnection::claim(Claim claim, Deadline deadline
 
 awaitable<Result<ClaimState>> OnConnection::try_once(SharedSeat seat, Claim claim, Deadline deadline) {
   if (seat->waits) {
-    Result<ClaimState> state = co_await record(claim, false, deadline);
+    Result<ClaimState> state = co_await record(claim, false, "", deadline);
     const bool waits = seat->waits || seat->over;
     if (!state || waits) co_return state;
   }
@@ -166,9 +208,10 @@ awaitable<Result<std::vector<Row>>> OnConnection::ask(SharedSeat seat, Statement
   co_return std::move(answer->rows);
 }
 
-awaitable<Result<ClaimState>> OnConnection::record(Claim claim, bool got, Deadline deadline) {
+awaitable<Result<ClaimState>> OnConnection::record(Claim claim, bool got, std::string mark, Deadline deadline) {
   std::vector<std::string> words = words_to_take(claim);
   words.emplace_back(got ? "1" : "0");
+  words.push_back(std::move(mark));
   Result<std::vector<Row>> rows = co_await server_->run("record", std::move(words), deadline);
   if (!rows) co_return rows.error();
   co_return state_of(*rows, claim);
@@ -209,24 +252,20 @@ void OnConnection::unwatch(ClaimId claim) {
 
 // Nothing is locked on it any more: the next claim can have it.
 void OnConnection::give_back(ClaimId claim) {
-  const auto found = seats_.find(claim);
-  if (found == seats_.end()) return;
-  const SharedSeat seat = found->second;
-  seats_.erase(found);
+  const SharedSeat seat = free_seat(claim);
+  if (!seat) return;
   seat->claim = {};
   seat->has_lock = seat->leaves = false;
   if (seat->over) {
     seat->connection->stop();
   } else {
-    idle_.push_back(seat);
+    pool_->idle.push_back({this, seat});
   }
 }
 
 void OnConnection::break_off(ClaimId claim) {
-  const auto found = seats_.find(claim);
-  if (found == seats_.end()) return;
-  const SharedSeat seat = found->second;
-  seats_.erase(found);
+  const SharedSeat seat = free_seat(claim);
+  if (!seat) return;
   seat->over = true;
   seat->connection->stop();
 }

@@ -21,8 +21,25 @@ namespace pawl::store::mysql {
 /// | waits for the lock   | "waiting": asks nothing of it    | looks again: anew    | is broken off                |
 /// | may have the lock    | records it, and it is granted    | lost; the holder hears | frees the lock, is given back |
 class OnConnection : public Taken {
+ protected:
+  struct Seat;
+  using SharedSeat = std::shared_ptr<Seat>;
+
  public:
-  explicit OnConnection(std::shared_ptr<Server> server) : Taken(std::move(server)) {}
+  /// What all such schemes of a client share: there are connections= of them in all.
+  struct Pool {
+    struct Idle {
+      const OnConnection* scheme;  ///< each has settings of its own
+      SharedSeat seat;
+    };
+    std::size_t in_use = 0;
+    std::vector<Idle> idle = {};
+  };
+
+  /// `capabilities` with the number of connections that the URL allows.
+  OnConnection(std::shared_ptr<Server> server, std::shared_ptr<Pool> pool, const Capabilities& capabilities);
+
+  const Capabilities& capabilities() const final { return capabilities_; }
 
   awaitable<Result<ClaimState>> claim(Claim claim, Deadline deadline) final;
   awaitable<Result<Withdrawn>> withdraw(Claim claim, Withdrawal how, Deadline deadline) final;
@@ -43,6 +60,7 @@ class OnConnection : public Taken {
     SessionId session = {};
     std::string lock = {};
     std::int64_t idle_seconds = 0;  ///< after which the server ends it, as it was told
+    std::string mark = {};          ///< names a user lock that it has as long as it lives
     bool busy = false;              ///< a claim() or withdraw() is using it
     bool waits = false;             ///< a statement waits for the lock
     bool has_lock = false;
@@ -50,8 +68,6 @@ class OnConnection : public Taken {
     bool over = false;    ///< its connection is gone, or given up
     base::Gathering changed;
   };
-  using SharedSeat = std::shared_ptr<Seat>;
-
   /// How long one statement waits for a lock; then it asks again.
   static constexpr Duration longest_wait = std::chrono::seconds(2);
 
@@ -64,13 +80,17 @@ class OnConnection : public Taken {
   /// Takes the record away, and frees the lock.
   virtual awaitable<Result<Withdrawn>> let_go(SharedSeat seat, Claim claim, Withdrawal how, Deadline deadline) = 0;
 
-  /// By the connection for statements. `got`: the claim's own connection has the lock.
-  awaitable<Result<ClaimState>> record(Claim claim, bool got, Deadline deadline);
+  /// By the connection for statements. `got`: the claim's own connection, of which `mark` tells whether it lives, has the
+  /// lock.
+  awaitable<Result<ClaimState>> record(Claim claim, bool got, std::string mark, Deadline deadline);
   static awaitable<Result<std::vector<Row>>> ask(SharedSeat seat, Statement statement, Deadline deadline);
 
  private:
   struct Busy;
   Result<SharedSeat> seat_of(const Claim& claim);
+  SharedSeat take_idle();
+  SharedSeat make_seat();
+  SharedSeat free_seat(ClaimId claim);
   awaitable<Result<void>> make_ready(SharedSeat seat, Duration lease, Deadline deadline);
   awaitable<Result<ClaimState>> try_once(SharedSeat seat, Claim claim, Deadline deadline);
   static awaitable<void> wait_in_line(std::weak_ptr<Server> weak, SharedSeat seat, Statement statement);
@@ -81,8 +101,9 @@ class OnConnection : public Taken {
   void give_back(ClaimId claim);
   void break_off(ClaimId claim);
 
+  const std::shared_ptr<Pool> pool_;
+  const Capabilities capabilities_;
   std::map<ClaimId, SharedSeat> seats_ = {};
-  std::vector<SharedSeat> idle_ = {};
 };
 
 }  // namespace pawl::store::mysql

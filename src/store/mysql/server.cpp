@@ -9,36 +9,23 @@
 #include <mariadb/mysqld_error.h>
 
 #include <algorithm>
-#include <chrono>
-#include <map>
 #include <utility>
 
 namespace pawl::store::mysql {
 
 namespace {
 
-// How long the listener sleeps at the most; below long_query_time, or the server logs it.
-constexpr std::int64_t longest_nap_ms = 5000;
-constexpr std::int64_t poll_ms = 20;
-
-/// The same server, started again: its uptime is whole seconds.
-constexpr std::int64_t tolerance = 2;
-
 Error gone() { return {Errc::store_unavailable, "the connection is closed"}; }
 
-bool is_denied(const Answer& answer) { return error_of(answer).code == Errc::permission_denied; }
-
-/// The server is another one than before, or is not what it was.
-bool must_reconnect(unsigned number) {
-  constexpr unsigned read_only_mode = 1836;
-  return number == ER_OPTION_PREVENTS_STATEMENT || number == read_only_mode || number == ER_SP_DOES_NOT_EXIST ||
-         number == ER_NO_SUCH_TABLE || number == ER_QUERY_INTERRUPTED || number == ER_SERVER_SHUTDOWN;
-}
-
-std::string first_line_of(const std::string& statement) {
-  std::size_t begin = 0;
-  while (statement.compare(begin, 2, "--") == 0 || statement[begin] == '\n') begin = statement.find('\n', begin) + 1;
-  return statement.substr(begin, statement.find('\n', begin) - begin);
+/// Takes out of the rows what pawl_exit() has put in front: mailboxes of listeners that it may not interrupt itself.
+std::vector<std::string> take_sleepers(std::vector<Row>& rows) {
+  std::vector<std::string> mailboxes;
+  std::erase_if(rows, [&mailboxes](const Row& row) {
+    const bool sleeps = row.size() == 2 && row[0] == "wake";
+    if (sleeps) mailboxes.push_back(row[1]);
+    return sleeps;
+  });
+  return mailboxes;
 }
 
 }  // namespace
@@ -95,7 +82,7 @@ Server::SharedConnection Server::make_connection(Role role) {
     co_return co_await self->greet();
   };
   if (role == Role::listener) {
-    plan.patience += std::chrono::milliseconds(longest_nap_ms);
+    plan.patience += config_.recheck;
     plan.up = [weak] {
       if (const auto self = weak.lock()) self->listen_anew();
     };
@@ -122,77 +109,6 @@ awaitable<Result<void>> Server::connect(Deadline deadline) {
   return statements_->ready(deadline);
 }
 
-awaitable<Result<void>> Server::listen(Deadline deadline) {
-  const auto self = shared_from_this();
-  Result<void> up = co_await connect(deadline);
-  if (!up) co_return up;
-  if (!listener_) {
-    listener_ = make_connection(Role::listener);
-    base::spawn(runtime_, hear(weak_from_this(), listener_));
-  }
-  co_return co_await listener_->ready(deadline);
-}
-
-awaitable<Result<void>> Server::set_up(SharedConnection connection) {
-  const auto self = shared_from_this();
-  // What the procedures rely on, and what they are made with.
-  const std::vector<std::string> settings{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-                                          "SET SESSION sql_mode = 'STRICT_TRANS_TABLES', SESSION "
-                                          "innodb_lock_wait_timeout = 5, SESSION wait_timeout = 28800, "
-                                          "SESSION autocommit = 1"};
-  for (const std::string& setting : settings) {
-    Statement statement(setting);
-    Result<Answer> answer = co_await connection->ask(std::move(statement));
-    if (!answer) co_return answer.error();
-    if (answer->refused != 0) co_return error_of(*answer);
-  }
-  co_return Result<void>();
-}
-
-awaitable<Result<Identity>> Server::look_at_server(SharedConnection connection) {
-  const auto self = shared_from_this();
-  Statement variables(
-      "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
-      "('server_uuid', 'server_uid', 'hostname', 'port', 'read_only', 'log_bin', 'binlog_format', 'wsrep_on', "
-      "'group_replication_group_name', 'group_replication_single_primary_mode')");
-  Result<Answer> found = co_await connection->ask(std::move(variables));
-  if (!found) co_return found.error();
-  if (found->refused != 0) co_return error_of(*found);
-  std::map<std::string, std::string> known;
-  for (const Row& row : found->rows) {
-    if (row.size() == 2) known[row[0]] = row[1];
-  }
-  if (known["read_only"] != "OFF") co_return Error{Errc::store_unavailable, "the server is read-only: a replica?"};
-  if (known["log_bin"] == "ON" && known["binlog_format"] == "STATEMENT") {
-    co_return Error{
-        Errc::unsupported,
-        "the server has binlog_format=STATEMENT, which READ COMMITTED cannot be used with; MIXED or ROW is right"};
-  }
-  Statement uptime("SHOW GLOBAL STATUS LIKE 'Uptime'");
-  Result<Answer> up = co_await connection->ask(std::move(uptime));
-  if (!up) co_return up.error();
-  Statement clock("SELECT UNIX_TIMESTAMP()");
-  Result<Answer> now = co_await connection->ask(std::move(clock));
-  if (!now) co_return now.error();
-  if (up->rows.size() != 1 || up->rows[0].size() != 2 || now->rows.size() != 1) co_return unexpected();
-  Identity identity = identity_of(known, now->rows[0][0], up->rows[0][1]);
-  identity.many_writers = has_many_writers(known);
-  co_return identity;
-}
-
-awaitable<Result<void>> Server::greet() {
-  const auto self = shared_from_this();
-  Result<void> ready = co_await set_up(statements_);
-  if (!ready) co_return ready;
-  Result<Identity> identity = co_await look_at_server(statements_);
-  if (!identity) co_return identity.error();
-  // The others may stay with the server from before, where no mail comes any more, and locks exclude nobody.
-  const bool moved = !identity_.words.empty() && identity_.words != identity->words;
-  if (moved) leave_others(Error{Errc::store_unavailable, "the address leads to another server by now"});
-  identity_ = std::move(*identity);
-  co_return co_await learn_epoch();
-}
-
 std::vector<std::string> Server::words_of_begin(bool raise) const {
   // A server that has lost its data is the same store as before where a client still knows it: fences are pinned to it.
   const std::uint64_t known = store_id_;
@@ -210,65 +126,11 @@ Result<void> Server::take_epoch(const std::vector<Row>& rows) {
   return {};
 }
 
-awaitable<Result<void>> Server::learn_epoch() {
-  const auto self = shared_from_this();
-  for (int tries = 0;; ++tries) {
-    Statement begin = Statement::call("begin", words_of_begin(false));
-    Result<Answer> answer = co_await statements_->ask(std::move(begin));
-    if (!answer) co_return answer.error();
-    if (answer->refused == 0) co_return take_epoch(answer->rows);
-    if (rolled_back(answer->refused) && tries < 10) continue;
-    if (answer->refused != ER_SP_DOES_NOT_EXIST || tries > 10) co_return error_of(*answer);
-    Result<void> installed = co_await install();
-    if (!installed) co_return installed;
-  }
-}
-
-// Several clients may do so at the same time.
-awaitable<Result<void>> Server::install() {
-  const auto self = shared_from_this();
-  for (const std::string& text : schema_statements()) {
-    Statement statement(text);
-    Result<Answer> answer = co_await statements_->ask(std::move(statement));
-    if (!answer) co_return answer.error();
-    const bool made = answer->refused == 0 || answer->refused == ER_SP_ALREADY_EXISTS;
-    if (made) continue;
-    if (!is_denied(*answer)) co_return error_of(*answer);
-    co_return Error{Errc::permission_denied,
-                    "pawl's tables and procedures are missing in the database " + base::printable(config_.database) +
-                        ", and this account may not make them; \"pawl schema --store URL --apply\" makes "
-                        "them with one that may, beginning with " +
-                        first_line_of(text)};
-  }
-  co_return Result<void>();
-}
-
 void Server::leave_others(const Error& why) {
   if (listener_) listener_->leave(why);
   for (const std::weak_ptr<Connection>& own : own_) {
     if (const SharedConnection connection = own.lock()) connection->leave(why);
   }
-}
-
-awaitable<Result<void>> Server::greet_listener() {
-  can_be_woken_ = false;
-  last_mail_ = "0";
-  return greet_another(listener_);
-}
-
-// A connection beside that for statements.
-awaitable<Result<void>> Server::greet_another(SharedConnection connection) {
-  const auto self = shared_from_this();
-  Result<void> ready = co_await set_up(connection);
-  if (!ready) co_return ready;
-  Result<Identity> identity = co_await look_at_server(connection);
-  if (!identity) co_return identity.error();
-  const bool same = identity->words == identity_.words && std::abs(identity->started - identity_.started) <= tolerance;
-  if (same) co_return Result<void>();
-  // The address has moved, and it is not known which of them was first: both connect again.
-  const Error moved{Errc::store_unavailable, "the address leads to another server by now"};
-  statements_->leave(moved);
-  co_return moved;
 }
 
 std::shared_ptr<Connection> Server::make_own_connection(Duration longest,
@@ -292,10 +154,17 @@ std::shared_ptr<Connection> Server::make_own_connection(Duration longest,
   return connection;
 }
 
-Result<void> Server::check_row_locks() const {
-  if (!identity_.many_writers) return {};
-  return Error{Errc::unsupported,
-               "row locks are each server's own, and this one belongs to a cluster in which several take writes"};
+Result<void> Server::check_local_locks() const {
+  if (identity_.many_writers) {
+    return Error{Errc::unsupported,
+                 "row locks and user locks are each server's own, and this one belongs to a cluster in which several "
+                 "take writes"};
+  }
+  if (identity_.behind_proxy) {
+    return Error{Errc::unsupported,
+                 "this scheme's lock belongs to a connection, and here a proxy shares connections between clients"};
+  }
+  return {};
 }
 
 awaitable<Result<std::vector<Row>>> Server::run(std::string procedure, std::vector<std::string> values,
@@ -306,7 +175,10 @@ awaitable<Result<std::vector<Row>>> Server::run(std::string procedure, std::vect
     Statement statement = Statement::call(procedure, values);
     Result<Answer> answer = co_await statements_->call(std::move(statement), deadline, turn);
     if (!answer) co_return answer.error();
-    if (answer->refused == 0) co_return std::move(answer->rows);
+    if (answer->refused == 0) {
+      std::vector<Row> rows = co_await wake_sleepers(std::move(answer->rows));
+      co_return rows;
+    }
     const bool again = rolled_back(answer->refused) && !deadline.passed(runtime_.now());
     if (again) continue;
     const Error why = error_of(*answer);
@@ -315,6 +187,19 @@ awaitable<Result<std::vector<Row>>> Server::run(std::string procedure, std::vect
     if (answer->refused == ER_QUERY_INTERRUPTED) co_return Error{Errc::outcome_unknown, why.message};
     co_return why;
   }
+}
+
+// Procedures run with the rights of the account that made them, and an account may interrupt its own connections only: where
+// this client uses another one, it sends the interruption itself.
+awaitable<std::vector<Row>> Server::wake_sleepers(std::vector<Row> rows) {
+  const auto self = shared_from_this();
+  const std::vector<std::string> mailboxes = take_sleepers(rows);
+  for (const std::string& mailbox : mailboxes) {
+    Statement kill("KILL QUERY IS_USED_LOCK(CONCAT('pawl.', CONVERT(? USING ascii)))", {mailbox});
+    const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
+    (void)co_await statements_->call(std::move(kill), soon, Turn::urgent);  // it is only a hint
+  }
+  co_return rows;
 }
 
 awaitable<Result<std::uint64_t>> Server::ask_epoch(bool raise, Deadline deadline) {
@@ -372,69 +257,6 @@ awaitable<Result<void>> Server::drop_unknown_claims(SessionId session) {
     if (!left) co_return left.error();
   }
   co_return Result<void>();
-}
-
-Statement Server::next_mail() const {
-  return {
-      "SELECT seq, claim, what, epoch, counter, contended FROM pawl_mail WHERE mailbox = ? AND seq > ? ORDER BY seq "
-      "LIMIT 1000",
-      {mailbox_, last_mail_}};
-}
-
-// The mail is looked for first: what is committed behind that look interrupts the sleep.
-Statement Server::nap() const {
-  if (config_.polls) {
-    return {"SELECT IF(EXISTS (SELECT 1 FROM pawl_mail WHERE mailbox = ? AND seq > ?), 0, SLEEP(0.020))",
-            {mailbox_, last_mail_}};
-  }
-  // The connection before may not have ended at the server yet, and have the lock.
-  if (!can_be_woken_) return {"SELECT GET_LOCK(CONCAT('pawl.', CONVERT(? USING ascii)), 0.020)", {mailbox_}};
-  return {"SELECT IF(EXISTS (SELECT 1 FROM pawl_mail WHERE mailbox = ? AND seq > ?), 0, SLEEP(5))",
-          {mailbox_, last_mail_}};
-}
-
-// Holds no Server while it waits, so that the last client ends it.
-awaitable<void> Server::hear(std::weak_ptr<Server> weak, SharedConnection listener) {
-  bool reads = true;
-  for (;;) {
-    Result<void> ready = co_await listener->ready(Deadline::never());
-    auto self = weak.lock();
-    if (!self) co_return;
-    if (!ready) {
-      base::Runtime& runtime = self->runtime_;
-      self.reset();
-      base::Wakeup pause(runtime);
-      co_await pause.wait(base::after(runtime.now(), std::chrono::milliseconds(longest_nap_ms)));
-      continue;
-    }
-    const bool asks_for_lock = !reads && !self->can_be_woken_ && !self->config_.polls;
-    Statement statement = reads ? self->next_mail() : self->nap();
-    self.reset();
-    Result<Answer> answer = co_await listener->call(std::move(statement), Deadline::never(), Turn::in_order);
-    self = weak.lock();
-    if (!self) co_return;
-    const bool answered = answer && answer->refused == 0;
-    if (answer && must_reconnect(answer->refused) && answer->refused != ER_QUERY_INTERRUPTED) {
-      listener->leave(error_of(*answer));
-    }
-    if (answered && reads) self->deliver(answer->rows);
-    if (answered && asks_for_lock) self->can_be_woken_ = answer->rows.size() == 1 && answer->rows[0][0] == "1";
-    reads = !reads || !answered;
-  }
-}
-
-void Server::deliver(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
-    last_mail_ = row.at(0);
-    ClaimId claim;
-    if (base::parse_hex(row.at(1), claim.high, claim.low)) notices_.tell(claim, notice_of(row));
-  }
-}
-
-// What was sent while nothing listened is still there, but its claims may be gone by now.
-void Server::listen_anew() {
-  notices_.tell_all_to_look();
-  doubt_sessions();
 }
 
 // It may have been started again meanwhile, without its last writes.

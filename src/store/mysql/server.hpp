@@ -9,6 +9,7 @@
 #include "store/store.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,6 +25,8 @@ struct Config : ServerConfig {
   std::string database = {};
   std::size_t most_held = 64;  ///< connections=: for holds and waiters of a scheme that needs one for each
   bool polls = false;          ///< wake=poll: asks for its mail every 20 ms, and is not woken by KILL QUERY
+  Duration recheck =
+      std::chrono::seconds(5);  ///< recheck=: who waits for mail looks for it so often, should a wake-up be lost
 
   const net::Address& address() const { return addresses.front(); }
 };
@@ -55,8 +58,11 @@ class Server : public std::enable_shared_from_this<Server> {
   /// A connection for one hold, to the server that the statements go to. A statement on it may take `longest` more than others.
   /// `gone`: it was up, and is gone; it is not connected again.
   std::shared_ptr<Connection> make_own_connection(Duration longest, std::function<void(const Error&)> gone);
-  /// Where several servers take writes, each has row locks of its own. Errors: unsupported.
-  Result<void> check_row_locks() const;
+  /// Of schemes whose lock is a connection's: where several servers take writes, each has locks of its own, and a proxy may
+  /// share connections. Errors: unsupported.
+  Result<void> check_local_locks() const;
+  /// Behind a procedure that was called on another connection than run() does: wakes whom it could not wake. Gives back its rows.
+  awaitable<std::vector<Row>> wake_sleepers(std::vector<Row> rows);
   /// As it is now, after a new epoch was started if `raise`.
   awaitable<Result<std::uint64_t>> ask_epoch(bool raise, Deadline deadline);
   /// On a connection of its own.
@@ -90,11 +96,14 @@ class Server : public std::enable_shared_from_this<Server> {
   awaitable<Result<void>> install();
   std::vector<std::string> words_of_begin(bool raise) const;
   Result<void> take_epoch(const std::vector<Row>& rows);
-  static awaitable<void> hear(std::weak_ptr<Server> weak, SharedConnection listener);
+  static awaitable<void> hear(std::weak_ptr<Server> weak, SharedConnection listener, base::Runtime& runtime);
   awaitable<void> drop_unknown_claims(std::shared_ptr<Server> self, SessionId session);
   awaitable<Result<void>> drop_unknown_claims(SessionId session);
   Statement next_mail() const;
   Statement nap() const;
+  bool asks_for_lock() const { return !can_be_woken_ && !polls_; }
+  bool take_mail(const Result<Answer>& answer);
+  bool take_nap(const Result<Answer>& answer);
   void deliver(const std::vector<Row>& rows);
   void listen_anew();
   void up_again();
@@ -110,6 +119,8 @@ class Server : public std::enable_shared_from_this<Server> {
   std::uint64_t epoch_ = 0;
   bool was_up_ = false;
   bool can_be_woken_ = false;    // the listener has its user lock
+  bool polls_ = false;           // it cannot have one, or is not to
+  bool told_of_mail_ = false;    // the log was, that it cannot be read
   std::string last_mail_ = "0";  // that the listener has read
   SharedConnection statements_;
   SharedConnection listener_;

@@ -5,7 +5,8 @@ BEGIN
   CALL pawl_enter();
   CALL pawl_exit();
   SELECT EXISTS (SELECT 1 FROM pawl_claim
-                   WHERE lock_id = p_lock AND state = 1 AND epoch = p_epoch AND counter = p_counter)
-     AND NOT (SUBSTRING_INDEX(p_lock, '/', 1) LIKE '%~named'
-              AND IS_USED_LOCK(SHA2(CONCAT(DATABASE(), '/', p_lock), 256)) IS NULL);
+                   WHERE lock_id = p_lock AND state = 1 AND epoch = p_epoch AND counter = p_counter
+                     -- The record of a user lock may outlive it for a moment: pawl_forget().
+                     AND NOT (SUBSTRING_INDEX(p_lock, '/', 1) LIKE '%~named'
+                              AND IS_USED_LOCK(CONCAT('pawl.', CONVERT(id USING ascii))) IS NULL));
 END

@@ -1,14 +1,19 @@
 -- Of schemes whose lock is a connection's own: p_got tells whether the claim's connection has it. Then it is recorded as the
 -- holder, with a token, and a holder before it has the lock no more. Else it is recorded as waiting.
+-- p_mark: names the user lock of that connection, where this is called on another one; else ''. A call may come late: the
+-- connection may have ended by now, and its lock may be another's.
 -- Returns one row, as pawl_claim.
 CREATE PROCEDURE pawl_record(
   IN p_claim VARBINARY(32), IN p_session VARBINARY(32), IN p_lock VARBINARY(255), IN p_name BLOB, IN p_lease BIGINT,
-  IN p_delay BIGINT, IN p_may_queue TINYINT, IN p_label BLOB, IN p_got TINYINT)
+  IN p_delay BIGINT, IN p_may_queue TINYINT, IN p_label BLOB, IN p_got TINYINT, IN p_mark VARBINARY(32))
 BEGIN
   DECLARE v_what VARBINARY(16);
   DECLARE v_before, v_session VARBINARY(32);
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   CALL pawl_enter();
+  IF p_mark <> '' THEN
+    SET p_got = p_got AND IS_USED_LOCK(CONCAT('pawl.', CONVERT(p_mark USING ascii))) IS NOT NULL;
+  END IF;
   CALL pawl_known(p_claim, p_session, p_lock, v_what);
   IF v_what IN ('', 'waiting') AND p_got THEN
     earlier: LOOP
