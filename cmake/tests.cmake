@@ -391,19 +391,28 @@ endif()
 
 if(process_sources)
   list(FILTER process_sources EXCLUDE REGEX "_(main|preload)\\.cpp$")
-  pawl_tests(pawl_process_tests process FILTER "-CliZooKeeper*:ZooKeeper/*:CliMysql*:Mysql/*" SOURCES ${process_sources} LINK ${support})
+  pawl_tests(pawl_process_tests process
+             FILTER "-CliZooKeeper*:ZooKeeper/*:CliMysql*:Mysql/*:Etcd/Scarcity*:Redlock/Scarcity*"
+             SOURCES ${process_sources} LINK ${support})
   if(TARGET pawl-cli)
     target_compile_definitions(pawl_process_tests PRIVATE PAWL_CLI="$<TARGET_FILE:pawl-cli>"
                                                           PAWL_SOURCE="${PROJECT_SOURCE_DIR}")
     add_dependencies(pawl_process_tests pawl-cli)
     # Servers that take seconds to make: not anew in a process for each case.
     if(PAWL_STORE_MYSQL AND PAWL_STORE_FILE)
-      pawl_test_at_once(cli_mysql pawl_process_tests process CliMysql*:Mysql/*)
+      pawl_test_at_once(cli_mysql pawl_process_tests process CliMysql*:Mysql/*-Mysql/Scarcity*)
     endif()
     if(PAWL_STORE_ZOOKEEPER AND PAWL_STORE_FILE)
       pawl_test_at_once(cli_zookeeper pawl_process_tests process CliZooKeeper*:ZooKeeper/*-ZooKeeper/Scarcity*)
-      pawl_test_shards(scarcity_zookeeper pawl_process_tests process ZooKeeper/Scarcity* 2 COST 1000)
     endif()
+    # Hundreds of runs each, which mostly wait.
+    foreach(store ZooKeeper Mysql Etcd Redlock)
+      string(TOUPPER ${store} option)
+      string(TOLOWER ${store} name)
+      if(PAWL_STORE_${option} AND PAWL_STORE_FILE)
+        pawl_test_shards(scarcity_${name} pawl_process_tests process ${store}/Scarcity* 2 COST 1000)
+      endif()
+    endforeach()
   endif()
   if(PAWL_STORE_FILE AND TARGET pawl-cli)
     pawl_test_program(pawl_scarcity OPTIMIZED SOURCES tests/process/scarcity_main.cpp tests/process/sanitizers.cpp LINK pawl Boost::headers)
@@ -413,7 +422,10 @@ if(process_sources)
     target_compile_definitions(pawl_process_tests PRIVATE PAWL_SCARCITY="$<TARGET_FILE:pawl_scarcity>"
                                                           PAWL_SCARCITY_PRELOAD="$<TARGET_FILE:pawl_scarcity_preload>"
                                                           $<$<BOOL:${PAWL_STORE_REDIS}>:PAWL_WITH_REDIS>
-                                                          $<$<BOOL:${PAWL_STORE_ZOOKEEPER}>:PAWL_WITH_ZOOKEEPER>)
+                                                          $<$<BOOL:${PAWL_STORE_ZOOKEEPER}>:PAWL_WITH_ZOOKEEPER>
+                                                          $<$<BOOL:${PAWL_STORE_ETCD}>:PAWL_WITH_ETCD>
+                                                          $<$<BOOL:${PAWL_STORE_MYSQL}>:PAWL_WITH_MYSQL>
+                                                          $<$<BOOL:${PAWL_STORE_REDLOCK}>:PAWL_WITH_REDLOCK>)
     add_dependencies(pawl_process_tests pawl_scarcity pawl_scarcity_preload)
     if(PAWL_SANITIZE MATCHES "undefined")
       target_compile_definitions(pawl_process_tests PRIVATE PAWL_UBSAN)
