@@ -142,7 +142,9 @@ set(pawl_fuzzed_sources
     store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
     store/redis/script.cpp
-    store/etcd/grpc.cpp store/etcd/status.cpp
+    store/etcd/config.cpp store/etcd/grpc.cpp store/etcd/status.cpp
+    store/mysql/answers.cpp store/mysql/config.cpp
+    store/redlock/config.cpp store/redlock/views.cpp
     store/zookeeper/config.cpp store/zookeeper/layout.cpp store/record.cpp)
 
 if(NOT PAWL_STORE_FILE)
@@ -543,7 +545,8 @@ include(cmake/coverage.cmake)
 
 # tests/fuzz: each file is a fuzzer, fuzz_NAME, in a tree of the preset `fuzz`, with the parsers alone instead of the whole
 # library. Everywhere else all of them are one program that replays their corpora.
-if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND PAWL_STORE_ETCD AND fuzz_sources)
+if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_REDLOCK AND PAWL_STORE_ZOOKEEPER AND PAWL_STORE_MYSQL AND PAWL_STORE_ETCD
+   AND fuzz_sources)
   set(fuzz_targets ${fuzz_sources})
   list(FILTER fuzz_targets EXCLUDE REGEX "/replay\\.cpp$")
   if(PAWL_SANITIZE MATCHES "fuzzer")
