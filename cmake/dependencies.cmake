@@ -1,5 +1,14 @@
 # What must be on the machine. scripts/setup.sh installs it on Debian.
 
+# Told about what is left out here because something is not on the machine. Where PAWL_NO_SKIPS=1 is in the environment nothing
+# may be.
+function(pawl_left_out text)
+  if(PAWL_BUILD_TESTS AND "$ENV{PAWL_NO_SKIPS}")
+    message(FATAL_ERROR "PAWL_NO_SKIPS=1: ${text}")
+  endif()
+  message(STATUS "${text}")
+endfunction()
+
 macro(pawl_require package version debian)
   find_package(${package} ${version} QUIET)
   if(NOT ${package}_FOUND)
@@ -44,8 +53,10 @@ macro(pawl_store name)
     list(APPEND PAWL_STORES ${name})
     list(APPEND PAWL_FIND_MODULES ${store_MODULE})
     list(APPEND PAWL_STORE_LIBRARIES ${store_LINK})
+  elseif(store_found)
+    message(STATUS "pawl is built without the ${store_CALLED}: ${store_option}=OFF")
   else()
-    message(STATUS "pawl is built without the ${store_CALLED} (Debian: ${store_DEBIAN})")
+    pawl_left_out("pawl is built without the ${store_CALLED} (Debian: ${store_DEBIAN})")
   endif()
 endmacro()
 

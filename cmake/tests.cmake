@@ -43,6 +43,12 @@ function(pawl_gtest_program target)
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
 endfunction()
 
+# ctest runs so many tests at once that their PROCESSORS fill its slots, of which the presets give six for each of two cores. A
+# test takes two of them; one that mostly waits for time to pass, and needs less than a tenth of a core, says `waits` and takes
+# one.
+set(usual_slots 2)
+set(waits PROCESSORS 1)
+
 # The cases of a gtest program, each known to ctest under `label`. The timeout is a hang guard, not a measure. PROPERTIES of the
 # tests come last.
 function(pawl_discover target label)
@@ -53,7 +59,7 @@ function(pawl_discover target label)
     TEST_PREFIX "${label}/"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300 ${arg_PROPERTIES})
+    PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS ${usual_slots} ${arg_PROPERTIES})
 endfunction()
 
 # One gtest program, and its cases.
@@ -84,7 +90,8 @@ function(pawl_test_shards name target label filter count)
     math(EXPR number "${index} + 1")
     set(test ${label}/${name}_${number}_of_${count})
     add_test(NAME ${test} COMMAND ${target} --gtest_brief=1 --gtest_filter=${filter})
-    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900 COST 100 FAIL_REGULAR_EXPRESSION "Running 0 tests"
+    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 900 COST 100 PROCESSORS ${usual_slots}
+                                            FAIL_REGULAR_EXPRESSION "Running 0 tests"
                                             ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${index}" ${ARGN})
   endforeach()
 endfunction()
@@ -92,9 +99,9 @@ endfunction()
 # Cases of a gtest program as one test, in one process: for servers that are slow to start, and want more of the machine.
 function(pawl_test_at_once name target label filter)
   add_test(NAME ${label}/${name} COMMAND ${target} --gtest_filter=${filter})
-  set(processors 2)
+  set(processors 4)
   if(label STREQUAL "cluster")
-    set(processors 4)
+    set(processors 8)
   endif()
   # A high cost: they begin first, and the short ones run beside them.
   set_tests_properties(${label}/${name} PROPERTIES LABELS ${label} TIMEOUT 1800 PROCESSORS ${processors} COST 1000
@@ -135,7 +142,8 @@ set(pawl_fuzzed_sources
     store/file/records.cpp store/file/token_file.cpp store/file/writer_mutex.cpp
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
     store/redis/script.cpp
-    store/etcd/grpc.cpp store/etcd/layout.cpp store/etcd/news.cpp store/etcd/sight.cpp store/etcd/status.cpp store/etcd/watches.cpp
+    store/etcd/config.cpp store/etcd/grpc.cpp store/etcd/layout.cpp store/etcd/news.cpp store/etcd/sight.cpp store/etcd/status.cpp
+    store/etcd/watches.cpp store/mysql/answers.cpp store/mysql/config.cpp store/redlock/config.cpp store/redlock/views.cpp
     store/zookeeper/config.cpp store/zookeeper/layout.cpp store/record.cpp)
 
 if(NOT PAWL_STORE_FILE)
@@ -208,6 +216,11 @@ set_source_files_properties(
   tests/etcd/cluster_transport_test.cpp tests/etcd/login_test.cpp tests/etcd/tls_test.cpp tests/etcd/transport_test.cpp tests/redis/hazards_test.cpp tests/simulation/file_worlds_test.cpp
   tests/support/socks_proxy.cpp tests/zookeeper/fork_test.cpp tests/zookeeper/hazards_test.cpp tests/zookeeper/interop_test.cpp
   tests/zookeeper/names_test.cpp tests/zookeeper/servers_test.cpp tests/zookeeper/auth_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+# On virtual time one thread does everything: TSan has nothing to find there. `make tsan` runs all the same.
+set(virtual_time_is_left_out OFF)
+if(PAWL_SANITIZED_SMALL AND PAWL_SANITIZE STREQUAL "thread")
+  set(virtual_time_is_left_out ON)
+endif()
 if(unit_sources)
   pawl_gtest_program(pawl_unit_tests SOURCES ${unit_sources} LINK ${support})
   if(PAWL_STORE_ETCD)
@@ -247,12 +260,19 @@ if(contract_sources)
     string(APPEND others ":*/mysql_${scheme}")
   endforeach()
   foreach(scheme IN LISTS schemes)
-    pawl_test_shards(${scheme} pawl_contract_tests contract */${scheme} 4)
     string(APPEND others ":*/${scheme}")
+    if(virtual_time_is_left_out AND scheme MATCHES "_virtual$")
+      continue()
+    endif()
+    set(properties ${waits})
+    if(scheme STREQUAL "mysql_queue")
+      set(properties PROCESSORS ${usual_slots})
+    endif()
+    pawl_test_shards(${scheme} pawl_contract_tests contract */${scheme} 4 ${properties})
   endforeach()
   # So that a scheme which is missing above is not left out.
   add_test(NAME contract/others COMMAND pawl_contract_tests --gtest_brief=1 --gtest_filter=${others})
-  set_tests_properties(contract/others PROPERTIES LABELS contract TIMEOUT 900)
+  set_tests_properties(contract/others PROPERTIES LABELS contract TIMEOUT 900 PROCESSORS ${usual_slots})
   if(PAWL_STORE_ZOOKEEPER AND NOT PAWL_SANITIZED_SMALL)
     # A server for each shard. They begin first; most of the time they wait, so that they need no slot beside their own.
     pawl_test_shards(zookeeper_sequential pawl_contract_tests contract */zookeeper_sequential 4 COST 1000)
@@ -271,7 +291,7 @@ if(contract_sources)
   endif()
 endif()
 
-if(simulation_sources)
+if(simulation_sources AND NOT virtual_time_is_left_out)
   # *_test.cpp are cases, main.cpp is pawl-sim, and the rest is the world that both run.
   set(simulation_tests ${simulation_sources})
   list(FILTER simulation_tests INCLUDE REGEX "_test\\.cpp$")
@@ -291,7 +311,9 @@ endif()
 
 # Redis' scripts in a Lua of our own, on virtual time.
 find_package(Lua 5.1 EXACT QUIET)
-if(PAWL_STORE_REDIS AND LUA_FOUND)
+if(virtual_time_is_left_out)
+  # Redis' scripts as well.
+elseif(PAWL_STORE_REDIS AND LUA_FOUND)
   file(GLOB embedded_sources CONFIGURE_DEPENDS tests/embedded_redis/*.cpp)
   set(embedded_tests ${embedded_sources})
   list(FILTER embedded_tests INCLUDE REGEX "_test\\.cpp$")
@@ -306,7 +328,7 @@ if(PAWL_STORE_REDIS AND LUA_FOUND)
     target_compile_definitions(pawl-sim PRIVATE PAWL_EMBEDDED_REDIS)
   endif()
 elseif(PAWL_STORE_REDIS)
-  message(STATUS "Lua 5.1 not found: Redis' scripts are not simulated (Debian: liblua5.1-0-dev)")
+  pawl_left_out("Lua 5.1 not found: Redis' scripts are not simulated (Debian: liblua5.1-0-dev)")
 endif()
 
 if(PAWL_SANITIZED_SMALL)
@@ -318,7 +340,9 @@ if(PAWL_STORE_REDIS)
   pawl_gtest_program(pawl_redis_tests SOURCES ${redis_sources} tests/process/sanitizers.cpp LINK ${support})
   target_compile_definitions(pawl_redis_tests PRIVATE PAWL_SOURCE="${PROJECT_SOURCE_DIR}" PAWL_BINARY="${PROJECT_BINARY_DIR}")
   pawl_cases_of(${PROJECT_SOURCE_DIR}/tests/redis/interop_test.cpp interop)
-  pawl_discover(pawl_redis_tests redis FILTER "-${interop}")
+  # The fault matrix: two hundred short ones.
+  pawl_test_shards(redis_faults pawl_redis_tests redis Redis/Faults.* 4 ${waits})
+  pawl_discover(pawl_redis_tests redis FILTER "-${interop}:Redis/Faults.*")
   # The first of them builds Redisson's program: one at a time, so that the others do not sit and wait; and early.
   pawl_discover(pawl_redis_tests redis FILTER "${interop}" PROPERTIES RESOURCE_LOCK redisson COST 500)
 endif()
@@ -391,19 +415,28 @@ endif()
 
 if(process_sources)
   list(FILTER process_sources EXCLUDE REGEX "_(main|preload)\\.cpp$")
-  pawl_tests(pawl_process_tests process FILTER "-CliZooKeeper*:ZooKeeper/*:CliMysql*:Mysql/*" SOURCES ${process_sources} LINK ${support})
+  pawl_tests(pawl_process_tests process
+             FILTER "-CliZooKeeper*:ZooKeeper/*:CliMysql*:Mysql/*:Etcd/Scarcity*:Redlock/Scarcity*"
+             SOURCES ${process_sources} LINK ${support})
   if(TARGET pawl-cli)
     target_compile_definitions(pawl_process_tests PRIVATE PAWL_CLI="$<TARGET_FILE:pawl-cli>"
                                                           PAWL_SOURCE="${PROJECT_SOURCE_DIR}")
     add_dependencies(pawl_process_tests pawl-cli)
     # Servers that take seconds to make: not anew in a process for each case.
     if(PAWL_STORE_MYSQL AND PAWL_STORE_FILE)
-      pawl_test_at_once(cli_mysql pawl_process_tests process CliMysql*:Mysql/*)
+      pawl_test_at_once(cli_mysql pawl_process_tests process CliMysql*:Mysql/*-Mysql/Scarcity*)
     endif()
     if(PAWL_STORE_ZOOKEEPER AND PAWL_STORE_FILE)
       pawl_test_at_once(cli_zookeeper pawl_process_tests process CliZooKeeper*:ZooKeeper/*-ZooKeeper/Scarcity*)
-      pawl_test_shards(scarcity_zookeeper pawl_process_tests process ZooKeeper/Scarcity* 2 COST 1000)
     endif()
+    # Hundreds of runs each, which mostly wait.
+    foreach(store ZooKeeper Mysql Etcd Redlock)
+      string(TOUPPER ${store} option)
+      string(TOLOWER ${store} name)
+      if(PAWL_STORE_${option} AND PAWL_STORE_FILE)
+        pawl_test_shards(scarcity_${name} pawl_process_tests process ${store}/Scarcity* 2 COST 1000 ${waits})
+      endif()
+    endforeach()
   endif()
   if(PAWL_STORE_FILE AND TARGET pawl-cli)
     pawl_test_program(pawl_scarcity OPTIMIZED SOURCES tests/process/scarcity_main.cpp tests/process/sanitizers.cpp LINK pawl Boost::headers)
@@ -413,7 +446,10 @@ if(process_sources)
     target_compile_definitions(pawl_process_tests PRIVATE PAWL_SCARCITY="$<TARGET_FILE:pawl_scarcity>"
                                                           PAWL_SCARCITY_PRELOAD="$<TARGET_FILE:pawl_scarcity_preload>"
                                                           $<$<BOOL:${PAWL_STORE_REDIS}>:PAWL_WITH_REDIS>
-                                                          $<$<BOOL:${PAWL_STORE_ZOOKEEPER}>:PAWL_WITH_ZOOKEEPER>)
+                                                          $<$<BOOL:${PAWL_STORE_ZOOKEEPER}>:PAWL_WITH_ZOOKEEPER>
+                                                          $<$<BOOL:${PAWL_STORE_ETCD}>:PAWL_WITH_ETCD>
+                                                          $<$<BOOL:${PAWL_STORE_MYSQL}>:PAWL_WITH_MYSQL>
+                                                          $<$<BOOL:${PAWL_STORE_REDLOCK}>:PAWL_WITH_REDLOCK>)
     add_dependencies(pawl_process_tests pawl_scarcity pawl_scarcity_preload)
     if(PAWL_SANITIZE MATCHES "undefined")
       target_compile_definitions(pawl_process_tests PRIVATE PAWL_UBSAN)
@@ -475,7 +511,7 @@ if(PAWL_ETCD AND PAWL_ETCDCTL)
                                         ${PAWL_ETCDCTL})
   set_tests_properties(docs/etcd_guard PROPERTIES LABELS check TIMEOUT 600)
 else()
-  message(STATUS "etcd or etcdctl not found: the guard for etcd in docs/fencing.md is not tested")
+  pawl_left_out("etcd or etcdctl not found: the guard for etcd in docs/fencing.md is not tested")
 endif()
 find_program(PAWL_MARIADBD mariadbd)
 find_program(PAWL_MARIADB_INSTALL_DB mariadb-install-db)
@@ -492,7 +528,7 @@ if(PAWL_MARIADBD AND PAWL_MARIADB_INSTALL_DB AND PAWL_PYMYSQL_PYTHON)
                                          ${PAWL_MARIADBD} ${PAWL_MARIADB_INSTALL_DB})
   set_tests_properties(docs/mysql_guard PROPERTIES LABELS check TIMEOUT 900)
 else()
-  message(STATUS "mariadbd, mariadb-install-db or PyMySQL not found: the guard for MySQL in docs/fencing.md is not tested")
+  pawl_left_out("mariadbd, mariadb-install-db or PyMySQL not found: the guard for MySQL in docs/fencing.md is not tested")
 endif()
 if(PAWL_STORE_REDIS)
   add_test(NAME docs/redis_guard COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/docs/redis_guard_test.py)
@@ -508,7 +544,8 @@ include(cmake/coverage.cmake)
 
 # tests/fuzz: each file is a fuzzer, fuzz_NAME, in a tree of the preset `fuzz`, with the parsers alone instead of the whole
 # library. Everywhere else all of them are one program that replays their corpora.
-if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_ZOOKEEPER AND PAWL_STORE_ETCD AND fuzz_sources)
+if(PAWL_STORE_FILE AND PAWL_STORE_REDIS AND PAWL_STORE_REDLOCK AND PAWL_STORE_ZOOKEEPER AND PAWL_STORE_MYSQL AND PAWL_STORE_ETCD
+   AND fuzz_sources)
   set(fuzz_targets ${fuzz_sources})
   list(FILTER fuzz_targets EXCLUDE REGEX "/replay\\.cpp$")
   if(PAWL_SANITIZE MATCHES "fuzzer")
@@ -557,5 +594,13 @@ if(PROJECT_IS_TOP_LEVEL AND NOT PAWL_SANITIZE)
       Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/package/package_test.py --source ${PROJECT_SOURCE_DIR} --build
       ${PROJECT_BINARY_DIR} --compiler ${CMAKE_CXX_COMPILER} --generator ${CMAKE_GENERATOR} --version ${PROJECT_VERSION}
       --stores ${stores})
-  set_tests_properties(package/consumers PROPERTIES LABELS package TIMEOUT 300 PROCESSORS 2)
+  set_tests_properties(package/consumers PROPERTIES LABELS package TIMEOUT 300 PROCESSORS 4)
 endif()
+
+get_property(tests DIRECTORY PROPERTY TESTS)
+foreach(test IN LISTS tests)
+  get_test_property(${test} PROCESSORS processors)
+  if(NOT processors)
+    set_tests_properties(${test} PROPERTIES PROCESSORS ${usual_slots})
+  endif()
+endforeach()

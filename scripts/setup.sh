@@ -16,6 +16,8 @@ test="
   libzookeeper-java openjdk-17-jdk-headless libcurator-recipes-java python3-kazoo
   etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql
 "
+# Any will do.
+command -v vi >/dev/null || test="$test vim-tiny"
 all="
   clang-16 libclang-rt-16-dev clang-tidy-16 clang-format-16 llvm-16
 "

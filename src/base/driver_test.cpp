@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "base/threads.hpp"
 
+#include "tests/support/skip.hpp"
 #include "tests/support/threads.hpp"
 
 #include <gtest/gtest.h>
@@ -173,7 +174,8 @@ struct Weaken {
 class WeakCallers : public DriverTest, public testing::WithParamInterface<Weaken> {
  protected:
   void SetUp() override {
-    if (GetParam().by_nice && this_thread_nice() >= weakest_nice) GTEST_SKIP() << "nobody can be nicer than this test";
+    if (GetParam().by_nice && this_thread_nice() >= weakest_nice)
+      PAWL_SKIP_WITHOUT("no thread can be weaker than this one");
   }
   std::atomic<bool> left_ = false;
 };

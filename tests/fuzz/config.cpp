@@ -1,11 +1,17 @@
 // What the stores read out of their URLs: errors are values of two kinds, and never show a password.
 
+#include "store/etcd/config.hpp"
 #include "base/url.hpp"
 #include "store/file/file_store.hpp"
+#include "store/mysql/server.hpp"
 #include "store/redis/server.hpp"
+#include "store/redlock/config.hpp"
 #include "store/registry.hpp"
 #include "store/zookeeper/server.hpp"
 #include "tests/fuzz/fuzz.hpp"
+
+#include <set>
+#include <string>
 
 namespace pawl::fuzz::config {
 
@@ -31,6 +37,26 @@ void check_zookeeper(const store::zookeeper::Config& config) {
   must(config.timeout > Duration::zero(), "a timeout is above 0");
 }
 
+void check_etcd(const store::etcd::Config& config) {
+  must(config.addresses.empty() != config.srv.empty(), "an etcd store has members or a domain");
+  must(!config.prefix.empty(), "etcd's keys have a prefix");
+  must(config.timeout > Duration::zero(), "a timeout is above 0");
+}
+
+void check_mysql(const store::mysql::Config& config) {
+  must(config.addresses.size() == 1 && !config.database.empty(), "a MySQL store has a server and a database");
+  must(!config.prefix.empty() && config.prefix.find('/') == std::string::npos, "a prefix ends at the slash behind it");
+  must(config.timeout > Duration::zero(), "a timeout is above 0");
+}
+
+void check_redlock(const store::redlock::Config& config) {
+  must(!config.addresses.empty(), "a Redlock store has nodes");
+  std::set<std::string> nodes;
+  for (const auto& address : config.addresses) must(nodes.insert(address.to_string()).second, "a node has one vote");
+  must(config.node_timeout > Duration::zero() && config.timeout > Duration::zero(), "a timeout is above 0");
+  must(config.drift >= Duration::zero() && config.delay >= Duration::zero(), "no time is negative");
+}
+
 void check_file(const store::file::FolderOptions& options) {
   must(options.path.starts_with('/'), "a folder is a whole path");
   must(options.path.find('\0') == std::string::npos, "a path has no zero byte");
@@ -51,6 +77,9 @@ void run(std::string_view input) {
   url->credentials.emplace(base::Credentials::Exposed{"Zq9user", "Zq9password"});
   check(*url, store::redis::read_config, check_redis);
   check(*url, store::zookeeper::read_config, check_zookeeper);
+  check(*url, store::etcd::read_config, check_etcd);
+  check(*url, store::mysql::read_config, check_mysql);
+  check(*url, store::redlock::read_config, check_redlock);
   check(*url, store::file::read_config, check_file);
 }
 

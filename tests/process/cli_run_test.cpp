@@ -1,4 +1,5 @@
 #include "tests/process/cli.hpp"
+#include "tests/support/skip.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -141,7 +142,7 @@ TEST_F(CliRun, NoStoreIsChosenSilently) {
 }
 
 TEST_F(CliRun, AUserWithoutAHomeIsToldToNameAStore) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become nobody";
+  if (::geteuid() != 0) PAWL_SKIP_WITHOUT("only root can become nobody");
   const std::string copy = folder_ / "pawl";
   std::filesystem::copy_file(PAWL_CLI, copy);
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));

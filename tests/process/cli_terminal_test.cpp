@@ -1,4 +1,5 @@
 #include "tests/process/cli.hpp"
+#include "tests/support/skip.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ class CliTerminal : public CliTest {
 };
 
 TEST_F(CliTerminal, AnEditorIsStoppedContinuedAndSavesItsFile) {
-  if (::access("/usr/bin/vi", X_OK) != 0) GTEST_SKIP() << "there is no vi";
+  if (::access("/usr/bin/vi", X_OK) != 0) PAWL_SKIP_WITHOUT("there is no vi");
   const std::string file = folder_ / "text";
   Terminal terminal(shell, environment());
   ASSERT_TRUE(terminal.says("> "));

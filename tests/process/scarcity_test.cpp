@@ -3,10 +3,17 @@
 
 #include "tests/process/cli.hpp"
 
-#ifdef PAWL_WITH_REDIS
-#include "tests/support/redis_server.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/skip.hpp"
+
+#ifdef PAWL_WITH_ETCD
+#include "tests/support/etcd_server.hpp"
+#endif
+#ifdef PAWL_WITH_MYSQL
+#include "tests/support/mysql_server.hpp"
+#endif
+#if defined(PAWL_WITH_REDIS) || defined(PAWL_WITH_REDLOCK)
+#include "tests/support/redis_server.hpp"
 #endif
 #ifdef PAWL_WITH_ZOOKEEPER
 #include "tests/support/zookeeper_server.hpp"
@@ -168,6 +175,11 @@ TEST_P(Scarcity, FewThreads) {
 Scarce memory() {
   return {"memory", [](const TemporaryFolder&) { return "memory:scarce"; }, false};
 }
+/// A server, or several, that all of this program's tests share.
+template <class Server>
+Scarce served(std::string name) {
+  return {std::move(name), [](const TemporaryFolder&) { return Server::shared().url(); }};
+}
 
 INSTANTIATE_TEST_SUITE_P(Memory, Scarcity, testing::Values(memory()));
 INSTANTIATE_TEST_SUITE_P(Memory, RestedScarcity, testing::Values(memory()));  // the driver knows nothing of stores
@@ -175,14 +187,19 @@ INSTANTIATE_TEST_SUITE_P(File, Scarcity, testing::Values(Scarce{"file", [](const
                                                                   return "file://" + folder.path() + "/locks";
                                                                 }}));
 #ifdef PAWL_WITH_REDIS
-INSTANTIATE_TEST_SUITE_P(Redis, Scarcity, testing::Values(Scarce{"redis", [](const TemporaryFolder&) {
-                                                                   return RedisServer::shared().url();
-                                                                 }}));
+INSTANTIATE_TEST_SUITE_P(Redis, Scarcity, testing::Values(served<RedisServer>("redis")));
 #endif
 #ifdef PAWL_WITH_ZOOKEEPER
-INSTANTIATE_TEST_SUITE_P(ZooKeeper, Scarcity, testing::Values(Scarce{"zookeeper", [](const TemporaryFolder&) {
-                                                                       return ZooKeeperServer::shared().url();
-                                                                     }}));
+INSTANTIATE_TEST_SUITE_P(ZooKeeper, Scarcity, testing::Values(served<ZooKeeperServer>("zookeeper")));
+#endif
+#ifdef PAWL_WITH_ETCD
+INSTANTIATE_TEST_SUITE_P(Etcd, Scarcity, testing::Values(served<EtcdServer>("etcd")));
+#endif
+#ifdef PAWL_WITH_MYSQL
+INSTANTIATE_TEST_SUITE_P(Mysql, Scarcity, testing::Values(served<MysqlServer>("mysql")));
+#endif
+#ifdef PAWL_WITH_REDLOCK
+INSTANTIATE_TEST_SUITE_P(Redlock, Scarcity, testing::Values(served<RedisServers>("redlock")));
 #endif
 
 }  // namespace

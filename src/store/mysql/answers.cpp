@@ -85,7 +85,8 @@ std::int64_t signed_number(std::string_view text) {
 }
 
 Duration duration(std::string_view text) {
-  constexpr std::int64_t longest = std::chrono::floor<std::chrono::microseconds>(Duration::max()).count();
+  // Two of them have a difference.
+  constexpr std::int64_t longest = std::chrono::floor<std::chrono::microseconds>(Duration::max()).count() / 2;
   return std::chrono::microseconds(std::clamp(signed_number(text), -longest, longest));
 }
 
@@ -189,15 +190,16 @@ Result<Succession> succession_of(const std::vector<Row>& rows, Token after) {
 }
 
 Notice notice_of(const Row& row) {
-  const std::string& what = row.at(2);
   Notice notice;
+  if (row.size() != 6) return notice;
+  const std::string& what = row[2];
   if (what == "contended") notice.what = Notice::What::contended;
   if (what == "asked") notice.what = Notice::What::release_requested;
   if (what == "gone") notice.what = Notice::What::gone;
   if (what == "granted") {
     notice.what = Notice::What::granted;
-    notice.grant.token = token_of(row.at(3), row.at(4));
-    notice.grant.contended = row.at(5) == "1";
+    notice.grant.token = token_of(row[3], row[4]);
+    notice.grant.contended = row[5] == "1";
   }
   return notice;
 }

@@ -12,6 +12,7 @@
 #include <mariadb/mysqld_error.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -311,7 +312,12 @@ awaitable<Result<void>> Connection::open(SharedLink link) {
   const int number = ::fcntl(mysql_get_socket(link->handle), F_DUPFD_CLOEXEC, 0);
   if (number < 0) co_return Error{Errc::store_unavailable, "the process has no file descriptor left"};
   ::fcntl(mysql_get_socket(link->handle), F_SETFD, FD_CLOEXEC);
-  link->socket.assign(number);
+  error_code refused;
+  link->socket.assign(number, refused);
+  if (refused) {
+    ::close(number);
+    co_return Error{Errc::store_unavailable, "the system has refused something: " + refused.message()};
+  }
   if (link->over) co_return link->why;
   state_ = State::greeting;
   Result<void> greeted = co_await plan_.greet();

@@ -119,7 +119,8 @@ awaitable<Result<std::vector<LockView>>> Majority::views_of(std::vector<LockKey>
   co_await Answers::wait(question, cluster, deadline);
   if (question->verdict() != Poll::Verdict::yes) co_return too_few_answers();
   std::vector<LockView> views;
-  for (std::size_t i = 0; i < keys.size(); ++i) views.push_back((*seen)[i].view(keys[i], cluster->majority()));
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    views.push_back((*seen)[i].view(keys[i], declared.scheme, cluster->majority()));
   co_return views;
 }
 

@@ -2,7 +2,6 @@
 
 #include "store/redis/answers.hpp"
 #include "store/redlock/layout.hpp"
-#include "store/redlock/majority.hpp"
 
 #include <algorithm>
 
@@ -66,8 +65,8 @@ Token SeenLock::token_of(const SeenClaim& seen) {
   return token;
 }
 
-LockView SeenLock::view(const LockKey& key, std::size_t majority) const {
-  LockView view{.kind = key.kind, .scheme = std::string(Majority::declared.scheme), .name = key.name.bytes()};
+LockView SeenLock::view(const LockKey& key, std::string_view scheme, std::size_t majority) const {
+  LockView view{.kind = key.kind, .scheme = std::string(scheme), .name = key.name.bytes()};
   for (const auto& [id, holder] : holders_) {
     if (holder.nodes < majority) continue;
     view.holders.push_back(holder.view);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace pawl::store::redlock {
 class SeenLock {
  public:
   void hear(const Reply& reply);
-  LockView view(const LockKey& key, std::size_t majority) const;
+  LockView view(const LockKey& key, std::string_view scheme, std::size_t majority) const;
 
  private:
   struct SeenClaim {
