@@ -248,7 +248,7 @@ awaitable<Result<void>> Cluster::connect(Deadline deadline) {
     seen = assess(records());
     if (seen.state == State::ready) {
       settle(seen.epoch);
-      if (!seen.outsiders.empty() || !seen.lagging.empty()) help_outsiders();
+      help_outsiders();
       co_return Result<void>();
     }
     if (seen.state == State::forgotten || deadline.passed(runtime_.now())) break;
@@ -291,10 +291,16 @@ awaitable<Result<std::uint64_t>> Cluster::ask_epoch(bool raise, Deadline deadlin
   co_return epoch_;
 }
 
+// One that is in doubt has no record here: it is neither an outsider nor lagging before it was greeted again.
+bool Cluster::needs_help(const Assessment& seen) const {
+  if (seen.state != Assessment::State::ready) return false;
+  const bool in_doubt =
+      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->is_up() && node->is_in_doubt(); });
+  return in_doubt || !seen.outsiders.empty() || !seen.lagging.empty();
+}
+
 void Cluster::help_outsiders() {
-  const Assessment seen = assess(records());
-  const bool needed = !seen.outsiders.empty() || !seen.lagging.empty();
-  if (seen.state != Assessment::State::ready || !needed || std::exchange(helping_, true)) return;
+  if (!needs_help(assess(records())) || std::exchange(helping_, true)) return;
   base::spawn(runtime_, help(shared_from_this()));
 }
 

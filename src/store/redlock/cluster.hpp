@@ -74,6 +74,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::uint64_t new_epoch() const;
   const Node* refusing_node() const;
   bool majority_is_up() const;
+  bool needs_help(const Assessment& seen) const;
   Duration help_timeout() const;
   std::uint64_t id_on_the_nodes() const;
   void settle(std::uint64_t epoch);

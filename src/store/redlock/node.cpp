@@ -156,12 +156,15 @@ awaitable<Result<Reply>> Node::run_as_voter(const redis::Script& script, std::ui
     Result<void> up = co_await ready(deadline);
     if (!up) co_return up.error();
   }
+  const Error no_voter{Errc::store_unavailable, name() + " has lost its data, or has begun another epoch"};
+  if (is_no_voter(epoch)) co_return no_voter;
   Words head{std::to_string(epoch), life_};
   Result<Reply> answer = co_await evaluate(script, std::move(head), std::move(arguments), deadline);
   const bool stranger = answer && answer->items.size() == 1 && answer->items[0].is("stranger");
   if (!stranger) co_return answer;
-  doubt();
-  co_return Error{Errc::store_unavailable, name() + " has lost its data, or has begun another epoch"};
+  // News only where we took it for a member: it may have been greeted since this was asked.
+  if (record_.is_member_of(epoch)) doubt();
+  co_return no_voter;
 }
 
 awaitable<Result<bool>> Node::join(std::string nonce, Words words, Deadline deadline) {
