@@ -62,11 +62,12 @@ void Cluster::attach(Surroundings surroundings) {
 void Cluster::make_nodes() {
   if (!nodes_.empty()) return;
   for (const net::Address& address : config_.addresses) {
-    const auto told = [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->changed();
+    const auto told = [weak = weak_from_this(), node = nodes_.size()] {
+      if (const auto self = weak.lock()) self->changed(node);
     };
     nodes_.push_back(std::make_shared<Node>(runtime_, config_, address, told));
     nodes_.back()->attach(surroundings_.credentials);
+    releases_.push_back(std::make_shared<ReleaseQueue>(runtime_, config_, nodes_.back(), weak_from_this()));
   }
 }
 
@@ -89,7 +90,10 @@ std::size_t Cluster::silent_nodes() const {
   return silent;
 }
 
-void Cluster::changed() { changed_.notify(); }
+void Cluster::changed(std::size_t node) {
+  changed_.notify();
+  if (nodes_[node]->is_up()) releases_[node]->connected();
+}
 
 std::vector<NodeRecord> Cluster::records() const {
   std::vector<NodeRecord> records;
@@ -369,24 +373,13 @@ awaitable<void> Cluster::ask_one([[maybe_unused]] std::shared_ptr<Cluster> self,
   hear(node, answer);
 }
 
-void Cluster::clean_up(std::size_t node, const redis::Script& script, Words words, Words again, base::Time until,
-                       Hear hear) {
-  base::spawn(runtime_,
-              clean_one(shared_from_this(), node, script, std::move(words), std::move(again), until, std::move(hear)));
+void Cluster::release(std::size_t node, const Claim& claim, const Release& how, const Hear& hear) {
+  releases_[node]->add(claim, how, !majority_is_up(),
+                       [node, hear](const Result<Reply>& answer) { hear(node, answer); });
 }
 
-awaitable<void> Cluster::clean_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node,
-                                   const redis::Script& script, Words words, Words again, base::Time until, Hear hear) {
-  for (bool heard = false;; heard = true) {
-    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
-    Words asked = heard ? again : words;
-    Result<Reply> answer = co_await answered(nodes_[node]->run(script, std::move(asked), !majority_is_up(), deadline));
-    if (!heard) hear(node, answer);
-    const bool is_over = answer.has_value() || runtime_.now() >= until;
-    if (is_over) co_return;
-    // When its connection is back, or now and then.
-    co_await changed_.wait(std::min(until, base::after(runtime_.now(), config_.node_timeout)));
-  }
+void Cluster::wind_up() {
+  for (const auto& queue : releases_) queue->wind_up(base::after(runtime_.now(), config_.timeout));
 }
 
 }  // namespace pawl::store::redlock

@@ -34,7 +34,7 @@ Result<Majority::SharedEntry> Majority::entry_of(const Claim& claim) {
   const bool live = session != sessions_.end() && now < base::after(session->second.confirmed, session->second.lease);
   if (!live) return ended_before(claim);
   SharedEntry& entry = entries_[claim.id];
-  if (!entry) entry = std::make_shared<Entry>(claim);
+  if (!entry) entry = std::make_shared<Entry>(claim, session->second.owner, cluster_->size());
   if (!entry->held && !entry->asking) entry->claim = claim;
   if (entry->claim.key != claim.key) {
     return Error{Errc::invalid_argument, "claim " + to_string(claim.id) + " is another lock's"};
@@ -42,12 +42,12 @@ Result<Majority::SharedEntry> Majority::entry_of(const Claim& claim) {
   return entry;
 }
 
-Words Majority::acquire_words(const Attempt& attempt, bool may_queue, std::string_view token_counter) {
+Words Majority::acquire_words(const Attempt& attempt, const Owner& owner, bool may_queue,
+                              std::string_view token_counter) {
   const Config& config = cluster_->config();
   const Claim& claim = attempt.claim;
   const std::string lock = lock_id(claim.key);
   const std::uint32_t bucket = bucket_of(lock);
-  const Owner& owner = sessions_[claim.session].owner;
   Words words{to_string(claim.id), key_of(config, claim.key), lock, std::to_string(bucket)};
   words.push_back(std::to_string(highest_seen_[bucket]));
   words.push_back(std::to_string(attempt.number));
@@ -63,8 +63,8 @@ Words Majority::acquire_words(const Attempt& attempt, bool may_queue, std::strin
   return words;
 }
 
-void Majority::ask_for_votes(const SharedAttempt& attempt) {
-  const Words words = acquire_words(*attempt, attempt->claim.may_queue, "");
+void Majority::ask_for_votes(const SharedAttempt& attempt, const Owner& owner) {
+  const Words words = acquire_words(*attempt, owner, attempt->claim.may_queue, "");
   const Cluster::Hear hear = [attempt](std::size_t node, const Result<Reply>& answer) {
     attempt->hear_acquired(node, answer);
   };
@@ -90,10 +90,10 @@ void Majority::raise_those_behind(const SharedAttempt& attempt) {
 }
 
 /// Granted or refused.
-awaitable<Vote::Step> Majority::vote(SharedAttempt attempt) {
+awaitable<Vote::Step> Majority::vote(SharedAttempt attempt, Owner owner) {
   const auto cluster = cluster_;
   base::Runtime& runtime = cluster->runtime();
-  ask_for_votes(attempt);
+  ask_for_votes(attempt, owner);
   base::Time until = cluster->node_deadline(attempt->deadline).at;
   for (;;) {
     const Vote::Step step = attempt->gone ? Vote::Step::refused : attempt->vote.next(runtime.now());
@@ -110,15 +110,19 @@ awaitable<Vote::Step> Majority::vote(SharedAttempt attempt) {
   }
 }
 
-// On every node, also those that said no or nothing: what was sent may still arrive.
+// On every node that may have anything of it, also those that gave no answer: what was sent may still arrive.
 void Majority::undo(const SharedAttempt& attempt, bool goes_on_waiting) {
   attempt->over = true;
   for (std::size_t i = 0; i < cluster_->size(); ++i) {
+    Trace& trace = (*attempt->traces)[i];
+    const bool stays = trace.left() == Trace::Left::nothing || (goes_on_waiting && trace.left() == Trace::Left::place);
+    if (stays) continue;
     Release how;
-    how.late_ones = attempt->may_arrive(i, cluster_->link(i));
-    how.tombstone = attempt->number;
+    how.up_to_try = attempt->number;
+    how.unsettled = trace.unsettled();
     how.goes_on_waiting = goes_on_waiting;
-    release_on(i, attempt->claim, how, [](std::size_t, const Result<Reply>&) {});
+    trace.leave(goes_on_waiting);
+    cluster_->release(i, attempt->claim, how, [](std::size_t, const Result<Reply>&) {});
   }
 }
 
@@ -175,9 +179,9 @@ awaitable<Result<ClaimState>> Majority::claim(Claim claim, Deadline deadline) {
     entry->asking = false;
     co_return up.error();
   }
-  const auto attempt = std::make_shared<Attempt>(*cluster, entry->claim, ++last_try_, deadline);
+  const auto attempt = std::make_shared<Attempt>(*cluster, entry->claim, entry->traces, ++last_try_, deadline);
   entry->last = attempt;
-  const Vote::Step step = co_await vote(attempt);
+  const Vote::Step step = co_await vote(attempt, entry->owner);
   entry->asking = false;
   const auto still = entries_.find(claim.id);
   const bool wanted = still != entries_.end() && still->second == entry && sessions_.contains(claim.session);
