@@ -78,7 +78,9 @@ class Majority final : public Scheme {
   using SharedAttempt = std::shared_ptr<Attempt>;
 
   // Claiming.
+  bool is_live(SessionId session) const;
   Result<SharedEntry> entry_of(const Claim& claim);
+  Error why_not(const SharedEntry& entry) const;
   Words acquire_words(const Attempt& attempt, const Owner& owner, bool may_queue, std::string_view token_counter);
   void ask_for_votes(const SharedAttempt& attempt, const Owner& owner);
   void raise_those_behind(const SharedAttempt& attempt);

@@ -26,20 +26,33 @@ Error ended_before(const Claim& claim) {
 
 }  // namespace
 
+bool Majority::is_live(SessionId session) const {
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() &&
+         cluster_->runtime().now() < base::after(found->second.confirmed, found->second.lease);
+}
+
 Result<Majority::SharedEntry> Majority::entry_of(const Claim& claim) {
   const base::Time now = cluster_->runtime().now();
   std::erase_if(gone_, [now](const auto& one) { return one.second <= now; });
   if (gone_.contains(claim.id)) return withdrawn_before(claim);
-  const auto session = sessions_.find(claim.session);
-  const bool live = session != sessions_.end() && now < base::after(session->second.confirmed, session->second.lease);
-  if (!live) return ended_before(claim);
+  if (!is_live(claim.session)) return ended_before(claim);
   SharedEntry& entry = entries_[claim.id];
-  if (!entry) entry = std::make_shared<Entry>(claim, session->second.owner, cluster_->size());
+  if (!entry) entry = std::make_shared<Entry>(claim, sessions_.at(claim.session).owner, cluster_->size());
   if (!entry->held && !entry->asking) entry->claim = claim;
   if (entry->claim.key != claim.key) {
     return Error{Errc::invalid_argument, "claim " + to_string(claim.id) + " is another lock's"};
   }
   return entry;
+}
+
+/// Why the claim is not to be made any more; ok: it is.
+Error Majority::why_not(const SharedEntry& entry) const {
+  const Claim& claim = entry->claim;
+  if (!sessions_.contains(claim.session)) return ended_before(claim);
+  const auto found = entries_.find(claim.id);
+  const bool known = found != entries_.end() && found->second == entry;
+  return known ? Error() : withdrawn_before(claim);
 }
 
 Words Majority::acquire_words(const Attempt& attempt, const Owner& owner, bool may_queue,
@@ -175,21 +188,23 @@ awaitable<Result<ClaimState>> Majority::claim(Claim claim, Deadline deadline) {
   entry->held = false;
   entry->asking = true;
   Result<void> up = co_await cluster->connect(deadline);
-  if (!up) {
+  // Much may have happened meanwhile: an outage may be longer than the lease.
+  const Error none = why_not(entry);
+  if (none.code != Errc{} || !up) {
     entry->asking = false;
-    co_return up.error();
+    co_return none.code != Errc{} ? none : up.error();
   }
   const auto attempt = std::make_shared<Attempt>(*cluster, entry->claim, entry->traces, ++last_try_, deadline);
   entry->last = attempt;
   const Vote::Step step = co_await vote(attempt, entry->owner);
   entry->asking = false;
-  const auto still = entries_.find(claim.id);
-  const bool wanted = still != entries_.end() && still->second == entry && sessions_.contains(claim.session);
+  const Error over = why_not(entry);
+  const bool wanted = over.code == Errc{};
   const bool granted = wanted && step == Vote::Step::granted;
   const Vote::Why why = attempt->vote.why(runtime.now());
   if (!granted) undo(attempt, wanted && !attempt->gone && claim.may_queue && why != Vote::Why::unreachable);
-  if (!sessions_.contains(claim.session)) co_return ended_before(claim);
-  if (!wanted || attempt->gone) co_return withdrawn_before(claim);
+  if (!wanted) co_return over;
+  if (attempt->gone) co_return withdrawn_before(claim);
   if (!granted) {
     Result<ClaimState> answer = refused(*entry, why);
     if (!claim.may_queue) entries_.erase(claim.id);

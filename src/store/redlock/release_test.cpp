@@ -9,7 +9,7 @@ namespace {
 
 Reply text(const std::string& words) {
   Reply reply;
-  reply.type = Reply::Type::string;
+  reply.type = Reply::Type::text;
   reply.text = words;
   return reply;
 }
