@@ -90,6 +90,11 @@ bool RemoteClaim::withdrawn_at_once() {
   return true;
 }
 
+std::string RemoteClaim::trouble() const {
+  const std::string opening = session_ ? std::string() : keeper_->trouble(wish_.terms.lease);
+  return opening.empty() ? trouble_ : opening;
+}
+
 // Not at once: whoever stirs us is in the middle of something.
 void RemoteClaim::stir() {
   wakeup_.notify();

@@ -103,8 +103,9 @@ class RemoteClaim final : public session::Member, public std::enable_shared_from
   bool must_wait() const { return must_wait_; }
   /// What the store said last of what we wait for.
   const store::Waiting& seen() const { return seen_; }
-  /// What the store said last, where that was an error that may pass; empty otherwise.
-  const std::string& trouble() const { return trouble_; }
+  /// What the store said last, to the claim or to the session that it needs, where that was an error that may pass; empty
+  /// otherwise.
+  std::string trouble() const;
   /// A request is out whose outcome is unknown.
   bool unsettled() const { return unsettled_; }
 

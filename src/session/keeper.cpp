@@ -71,6 +71,7 @@ awaitable<Result<std::shared_ptr<Session>>> Keeper::open(Duration lease, Deadlin
       continue;
     }
     last = grant.error();
+    slots_[lease].trouble = last.message;
     // A session that was opened unknown to us has no claims and runs out by itself: ask for another.
     if (last.code != Errc::outcome_unknown && last.code != Errc::store_unavailable) break;
     co_await base::sleep_until(runtime_, deadline.sooner(base::after(runtime_.now(), context_->timeout / 50)).at);
@@ -84,6 +85,7 @@ awaitable<Result<std::shared_ptr<Session>>> Keeper::open(Duration lease, Deadlin
 void Keeper::opened(Duration lease, const std::shared_ptr<Session>& session) {
   Slot& slot = slots_[lease];
   slot.opening = false;
+  if (session) slot.trouble.clear();
   slot.live = session;
   if (session) base::tally(context_->telemetry.sessions_opened);
   if (session && closed_) session->end(loss::client_closed);
@@ -99,6 +101,11 @@ void Keeper::session_over(Duration lease, const Session* session) {
   }
   if (planted(Bug::close_never_over)) return;
   if (--open_sessions_ == 0) all_over_.notify();
+}
+
+std::string Keeper::trouble(Duration lease) const {
+  const auto found = slots_.find(lease);
+  return found == slots_.end() ? std::string() : found->second.trouble;
 }
 
 void Keeper::renew_all() {

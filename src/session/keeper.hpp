@@ -23,6 +23,9 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   /// The same, or a new one. Errors: overloaded (too many lengths), closed, and what the store says.
   awaitable<Result<std::shared_ptr<Session>>> session(Duration lease, Deadline deadline);
 
+  /// Why the one of that length could not be opened yet; empty where that is not so.
+  std::string trouble(Duration lease) const;
+
   /// The store may have forgotten the sessions: each is renewed now, or found lost.
   void renew_all();
 
@@ -33,6 +36,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   struct Slot {
     std::shared_ptr<Session> live = {};
     bool opening = false;
+    std::string trouble = {};  // of opening it
     std::vector<base::Wakeup*> waiting = {};
   };
   awaitable<Result<std::shared_ptr<Session>>> open(Duration lease, Deadline deadline);

@@ -126,7 +126,7 @@ TEST_F(RedlockHazard, AMajorityThatRestartsEmptyIsRefusedUntilAnOperatorBeginsAN
   Hold hold = alice.mutex("job").acquire({.wait = 60s}).value();
   const Token token = hold.token();
   for (const std::size_t node : {0U, 1U, 2U}) restart_empty(node);
-  Client bob(url("&lease=2s", "20s"), {.connect = Connect::lazy});
+  Client bob(url("&lease=2s", "5s"), {.connect = Connect::lazy});
   const Result<Hold> refused = bob.mutex("job").try_acquire();
   ASSERT_EQ(refused.code(), Errc::store_unavailable);
   EXPECT_THAT(refused.error().message, testing::HasSubstr("pawl epoch new"));

@@ -153,6 +153,33 @@ TEST_F(RedlockTries, ARequestThatArrivesBehindItsUndoTakesNothing) {
   }
 }
 
+// Scenario: all connections break while a try is under way, and the undo goes out over new ones: it may overtake the try.
+TEST_F(RedlockTries, AnUndoOverANewConnectionLeavesATombstone) {
+  Client alice(through_the_proxies(query("&timeout=5s")));
+  alice.mutex("job").acquire().value().release().value();
+  std::map<std::size_t, std::size_t> before;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    before[i] = proxies_[i]->seen("EVALSHA acquire");
+    proxies_[i]->hold_replies(true);
+  }
+  std::future<Result<Hold>> trying = std::async(std::launch::async, [&] { return alice.mutex("job").try_acquire(); });
+  for (std::size_t i = 0; i < nodes; ++i) {
+    ASSERT_TRUE(eventually([&] { return proxies_[i]->seen("EVALSHA acquire") > before[i]; })) << i;
+  }
+  for (const auto& proxy : proxies_) proxy->cut();
+  for (const auto& proxy : proxies_) proxy->hold_replies(false);
+  [[maybe_unused]] const Result<Hold> hold = trying.get();  // by a later try, perhaps
+  for (std::size_t i = 0; i < nodes; ++i) {
+    test::naive::Redis redis(servers_[i].port());
+    EXPECT_TRUE(eventually(
+        [&] {
+          return redis.number({"EVAL", "return #redis.call('KEYS', ARGV[1] .. 'x:*')", "0", prefix()}) == 1;
+        },
+        20s))
+        << i;
+  }
+}
+
 // Every node that has not answered is told to undo, too.
 TEST_F(RedlockTries, ATryThatTooFewAnswerIsUndoneOnAllOfThem) {
   Client alice(through_the_proxies(query("&timeout=1s")));
@@ -163,6 +190,44 @@ TEST_F(RedlockTries, ATryThatTooFewAnswerIsUndoneOnAllOfThem) {
   EXPECT_TRUE(eventually([&] { return nodes_with(servers_, key_of(prefix(), "job")) == 0; }, 20s))
       << "before the lease ends";
   EXPECT_TRUE(alice.mutex("job").acquire({.wait = 60s}));
+}
+
+// Scenario: two nodes refuse to undo the first try (an error, as when a script runs for long there or memory is short); a later
+// try of the same claim is granted; then they do what they were asked, again.
+TEST_F(RedlockTries, AnUndoThatIsRepeatedSparesTheTryThatWasGrantedMeanwhile) {
+  Client alice(through_the_proxies("?node_timeout=2s&delay=20ms&timeout=10s&lease=60s&prefix=" + prefix()));
+  alice.mutex("job").acquire().value().release().value();
+  ASSERT_TRUE(eventually([&] { return nodes_with(servers_, key_of(prefix(), "job")) == 0; }));
+  for (const std::size_t node : {0U, 1U, 2U}) take_on(node, "job", "bob");
+  const auto on_the_others = [&](auto what) {
+    for (const std::size_t node : {3U, 4U}) {
+      test::naive::Redis redis(servers_[node].port());
+      what(node, redis);
+    }
+  };
+  on_the_others([](std::size_t, test::naive::Redis& redis) { redis.call({"ACL", "SETUSER", "default", "-del"}); });
+  std::future<Result<Hold>> waiting =
+      std::async(std::launch::async, [&] { return alice.mutex("job").acquire({.wait = 60s}); });
+  ASSERT_TRUE(eventually(
+      [&] { return proxies_[3]->seen("EVALSHA release") >= 2 && proxies_[4]->seen("EVALSHA release") >= 2; }));
+  for (const std::size_t node : {0U, 1U, 2U})
+    test::naive::Redis(servers_[node].port()).call({"DEL", key_of(prefix(), "job")});
+  Result<Hold> hold = waiting.get();
+  ASSERT_TRUE(hold) << hold.error().message;
+  on_the_others([](std::size_t, test::naive::Redis& redis) { redis.call({"ACL", "SETUSER", "default", "+del"}); });
+  std::map<std::size_t, std::size_t> before;
+  for (const std::size_t node : {3U, 4U}) before[node] = proxies_[node]->seen("EVALSHA release");
+  ASSERT_TRUE(eventually([&] {
+    return proxies_[3]->seen("EVALSHA release") > before[3] && proxies_[4]->seen("EVALSHA release") > before[4];
+  }));
+  // What is asked on the same connections now comes behind it.
+  Hold other = alice.mutex("other").acquire({.wait = 60s}).value();
+  ASSERT_TRUE(eventually([&] { return nodes_with(servers_, key_of(prefix(), "other")) == nodes; }));
+  EXPECT_EQ(nodes_with(servers_, key_of(prefix(), "job")), nodes);
+  EXPECT_TRUE(hold->valid());
+  EXPECT_TRUE(hold->release());
+  EXPECT_TRUE(other.release());
+  EXPECT_TRUE(eventually([&] { return nodes_with(servers_, key_of(prefix(), "job")) == 0; }));
 }
 
 // 16 clients, each with a lock of its own: with one counter for all of them, they would take each other's numbers.

@@ -10,22 +10,33 @@
 
 namespace pawl::store::redlock {
 
-Attempt::Attempt(Cluster& cluster, Claim of, std::uint64_t of_try, Deadline until)
+void Trace::ask(std::uint64_t link) {
+  ++unanswered_;
+  unsettled_.add(link);
+}
+
+// One that was not answered stays unsettled, whatever becomes of those that are sent behind it.
+void Trace::answer(const Result<Reply>& answer, bool may_queue) {
+  const bool nothing = nothing_was_done(answer);
+  if (!answer && !nothing) return;
+  if (--unanswered_ == 0) unsettled_ = {};
+  if (nothing || answer->items.empty()) return;
+  if (answer->items[0].is("taken")) left_ = Left::vote;
+  if (answer->items[0].is("busy")) left_ = may_queue || left_ != Left::nothing ? Left::place : Left::nothing;
+}
+
+Attempt::Attempt(Cluster& cluster, Claim of, SharedTraces left, std::uint64_t of_try, Deadline until)
     : claim(std::move(of)),
+      traces(std::move(left)),
       number(of_try),
       epoch(cluster.epoch()),
       sent(cluster.runtime().now()),
       deadline(until),
       vote(cluster.size(), sent, claim.lease, base::drift(claim.lease)),
       wakeup(cluster.runtime()),
-      settled(cluster.size()),
-      links(cluster.size()),
       outstanding(cluster.size()) {}
 
-void Attempt::asks_to_acquire(std::size_t node, std::uint64_t link) {
-  settled[node] = false;
-  links[node] = link;
-}
+void Attempt::asks_to_acquire(std::size_t node, std::uint64_t link) { (*traces)[node].ask(link); }
 
 // Too late for the vote: it is over, or has given the node up.
 bool Attempt::is_late(std::size_t node) {
@@ -36,7 +47,7 @@ bool Attempt::is_late(std::size_t node) {
 }
 
 void Attempt::hear_acquired(std::size_t node, const Result<Reply>& answer) {
-  settled[node] = answer.has_value() || nothing_was_done(answer);
+  (*traces)[node].answer(answer, claim.may_queue);
   if (is_late(node)) return;
   if (!answer) {
     trouble = answer.error();

@@ -62,11 +62,12 @@ void Cluster::attach(Surroundings surroundings) {
 void Cluster::make_nodes() {
   if (!nodes_.empty()) return;
   for (const net::Address& address : config_.addresses) {
-    const auto told = [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->changed();
+    const auto told = [weak = weak_from_this(), node = nodes_.size()] {
+      if (const auto self = weak.lock()) self->changed(node);
     };
     nodes_.push_back(std::make_shared<Node>(runtime_, config_, address, told));
     nodes_.back()->attach(surroundings_.credentials);
+    releases_.push_back(std::make_shared<ReleaseQueue>(runtime_, config_, nodes_.back(), weak_from_this()));
   }
 }
 
@@ -89,7 +90,10 @@ std::size_t Cluster::silent_nodes() const {
   return silent;
 }
 
-void Cluster::changed() { changed_.notify(); }
+void Cluster::changed(std::size_t node) {
+  changed_.notify();
+  if (nodes_[node]->is_up()) releases_[node]->connected();
+}
 
 std::vector<NodeRecord> Cluster::records() const {
   std::vector<NodeRecord> records;
@@ -248,7 +252,7 @@ awaitable<Result<void>> Cluster::connect(Deadline deadline) {
     seen = assess(records());
     if (seen.state == State::ready) {
       settle(seen.epoch);
-      if (!seen.outsiders.empty() || !seen.lagging.empty()) help_outsiders();
+      help_outsiders();
       co_return Result<void>();
     }
     if (seen.state == State::forgotten || deadline.passed(runtime_.now())) break;
@@ -291,10 +295,16 @@ awaitable<Result<std::uint64_t>> Cluster::ask_epoch(bool raise, Deadline deadlin
   co_return epoch_;
 }
 
+// One that is in doubt has no record here: it is neither an outsider nor lagging before it was greeted again.
+bool Cluster::needs_help(const Assessment& seen) const {
+  if (seen.state != Assessment::State::ready) return false;
+  const bool in_doubt =
+      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->is_up() && node->is_in_doubt(); });
+  return in_doubt || !seen.outsiders.empty() || !seen.lagging.empty();
+}
+
 void Cluster::help_outsiders() {
-  const Assessment seen = assess(records());
-  const bool needed = !seen.outsiders.empty() || !seen.lagging.empty();
-  if (seen.state != Assessment::State::ready || !needed || std::exchange(helping_, true)) return;
+  if (!needs_help(assess(records())) || std::exchange(helping_, true)) return;
   base::spawn(runtime_, help(shared_from_this()));
 }
 
@@ -363,24 +373,13 @@ awaitable<void> Cluster::ask_one([[maybe_unused]] std::shared_ptr<Cluster> self,
   hear(node, answer);
 }
 
-void Cluster::clean_up(std::size_t node, const redis::Script& script, Words words, Words again, base::Time until,
-                       Hear hear) {
-  base::spawn(runtime_,
-              clean_one(shared_from_this(), node, script, std::move(words), std::move(again), until, std::move(hear)));
+void Cluster::release(std::size_t node, const Claim& claim, const Release& how, const Hear& hear) {
+  releases_[node]->add(claim, how, !majority_is_up(),
+                       [node, hear](const Result<Reply>& answer) { hear(node, answer); });
 }
 
-awaitable<void> Cluster::clean_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node,
-                                   const redis::Script& script, Words words, Words again, base::Time until, Hear hear) {
-  for (bool heard = false;; heard = true) {
-    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
-    Words asked = heard ? again : words;
-    Result<Reply> answer = co_await answered(nodes_[node]->run(script, std::move(asked), !majority_is_up(), deadline));
-    if (!heard) hear(node, answer);
-    const bool is_over = answer.has_value() || runtime_.now() >= until;
-    if (is_over) co_return;
-    // When its connection is back, or now and then.
-    co_await changed_.wait(std::min(until, base::after(runtime_.now(), config_.node_timeout)));
-  }
+void Cluster::wind_up() {
+  for (const auto& queue : releases_) queue->wind_up(base::after(runtime_.now(), config_.timeout));
 }
 
 }  // namespace pawl::store::redlock

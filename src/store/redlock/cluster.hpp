@@ -2,6 +2,7 @@
 
 #include "base/gathering.hpp"
 #include "store/redlock/node.hpp"
+#include "store/redlock/release_queue.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -48,9 +49,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
            Hear hear);
   /// To all of them, with the same words.
   void ask_all(const redis::Script& script, const Words& arguments, Deadline deadline, const Hear& hear);
-  /// A script that any node answers, again and again until it does: what must not stay behind. Heard once. From the second
-  /// time on with the words `again`: what was asked before it may arrive behind it then.
-  void clean_up(std::size_t node, const redis::Script& script, Words words, Words again, base::Time until, Hear hear);
+  /// A claim leaves that node, voter or not: see ReleaseQueue. Heard once.
+  void release(std::size_t node, const Claim& claim, const Release& how, const Hear& hear);
+  /// The store has gone: what could not be released yet is tried for a while.
+  void wind_up();
   /// Of the connection to that node; see Node::link().
   std::uint64_t link(std::size_t node) const { return nodes_[node]->link(); }
 
@@ -59,8 +61,6 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   awaitable<void> ask_one(std::shared_ptr<Cluster> self, std::size_t node, std::uint64_t epoch,
                           const redis::Script& script, Words arguments, Deadline deadline, Hear hear);
-  awaitable<void> clean_one(std::shared_ptr<Cluster> self, std::size_t node, const redis::Script& script, Words words,
-                            Words again, base::Time until, Hear hear);
   awaitable<void> greet_one(std::shared_ptr<Cluster> self, std::size_t node, Deadline deadline);
   awaitable<void> greet_all(bool until_ready, Deadline deadline);
   awaitable<void> join_one(std::shared_ptr<Cluster> self, std::size_t node, std::string nonce, Words words,
@@ -74,17 +74,19 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::uint64_t new_epoch() const;
   const Node* refusing_node() const;
   bool majority_is_up() const;
+  bool needs_help(const Assessment& seen) const;
   Duration help_timeout() const;
   std::uint64_t id_on_the_nodes() const;
   void settle(std::uint64_t epoch);
   Error why(const Assessment& seen) const;
   void make_nodes();
-  void changed();
+  void changed(std::size_t node);
 
   base::Runtime& runtime_;
   Config config_;
   Surroundings surroundings_;
   std::vector<std::shared_ptr<Node>> nodes_;
+  std::vector<std::shared_ptr<ReleaseQueue>> releases_;  // by node
   base::Gathering changed_;
   base::Gathering answered_;
   const std::uint64_t fresh_id_;

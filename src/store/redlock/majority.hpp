@@ -8,6 +8,7 @@
 #include "store/store.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -60,8 +61,11 @@ class Majority final : public Scheme {
   };
   /// A claim that this client has made and not withdrawn.
   struct Entry {
-    explicit Entry(Claim of) : claim(std::move(of)) {}
+    Entry(Claim of, Owner whose, std::size_t nodes)
+        : claim(std::move(of)), owner(std::move(whose)), traces(std::make_shared<std::vector<Trace>>(nodes)) {}
     Claim claim;
+    Owner owner;
+    SharedTraces traces;
     int splits = 0;  // tries in a row in which no claim had a majority
     std::shared_ptr<Attempt> last = {};
     bool asking = false;
@@ -74,25 +78,21 @@ class Majority final : public Scheme {
   using SharedAttempt = std::shared_ptr<Attempt>;
 
   // Claiming.
+  bool is_live(SessionId session) const;
   Result<SharedEntry> entry_of(const Claim& claim);
-  Words acquire_words(const Attempt& attempt, bool may_queue, std::string_view token_counter);
-  void ask_for_votes(const SharedAttempt& attempt);
+  Error why_not(const SharedEntry& entry) const;
+  Words acquire_words(const Attempt& attempt, const Owner& owner, bool may_queue, std::string_view token_counter);
+  void ask_for_votes(const SharedAttempt& attempt, const Owner& owner);
   void raise_those_behind(const SharedAttempt& attempt);
-  awaitable<Vote::Step> vote(SharedAttempt attempt);
+  awaitable<Vote::Step> vote(SharedAttempt attempt, Owner owner);
   void undo(const SharedAttempt& attempt, bool goes_on_waiting);
   Duration random_delay();
   Waiting waiting_for(Entry& entry, Vote::Why why);
   Result<ClaimState> refused(Entry& entry, Vote::Why why);
 
   // Leaving.
-  struct Release {
-    Duration lock_delay = {};
-    bool late_ones = false;  // acquire.lua may arrive behind it: leave a tombstone
-    std::uint64_t tombstone = every_try;
-    bool goes_on_waiting = false;
-  };
-  void release_on(std::size_t node, const Claim& claim, Release how, const Cluster::Hear& hear);
-  static bool may_arrive(const Entry* entry, std::size_t node, std::uint64_t link);
+  void release_all(const Claim& claim, const Entry* entry, Release how, const Cluster::Hear& hear,
+                   const std::function<void(std::size_t node)>& nothing_is_there);
 
   // Renewal.
   struct Round;

@@ -26,15 +26,19 @@ Error ended_before(const Claim& claim) {
 
 }  // namespace
 
+bool Majority::is_live(SessionId session) const {
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() &&
+         cluster_->runtime().now() < base::after(found->second.confirmed, found->second.lease);
+}
+
 Result<Majority::SharedEntry> Majority::entry_of(const Claim& claim) {
   const base::Time now = cluster_->runtime().now();
   std::erase_if(gone_, [now](const auto& one) { return one.second <= now; });
   if (gone_.contains(claim.id)) return withdrawn_before(claim);
-  const auto session = sessions_.find(claim.session);
-  const bool live = session != sessions_.end() && now < base::after(session->second.confirmed, session->second.lease);
-  if (!live) return ended_before(claim);
+  if (!is_live(claim.session)) return ended_before(claim);
   SharedEntry& entry = entries_[claim.id];
-  if (!entry) entry = std::make_shared<Entry>(claim);
+  if (!entry) entry = std::make_shared<Entry>(claim, sessions_.at(claim.session).owner, cluster_->size());
   if (!entry->held && !entry->asking) entry->claim = claim;
   if (entry->claim.key != claim.key) {
     return Error{Errc::invalid_argument, "claim " + to_string(claim.id) + " is another lock's"};
@@ -42,12 +46,21 @@ Result<Majority::SharedEntry> Majority::entry_of(const Claim& claim) {
   return entry;
 }
 
-Words Majority::acquire_words(const Attempt& attempt, bool may_queue, std::string_view token_counter) {
+/// Why the claim is not to be made any more; ok: it is.
+Error Majority::why_not(const SharedEntry& entry) const {
+  const Claim& claim = entry->claim;
+  if (!sessions_.contains(claim.session)) return ended_before(claim);
+  const auto found = entries_.find(claim.id);
+  const bool known = found != entries_.end() && found->second == entry;
+  return known ? Error() : withdrawn_before(claim);
+}
+
+Words Majority::acquire_words(const Attempt& attempt, const Owner& owner, bool may_queue,
+                              std::string_view token_counter) {
   const Config& config = cluster_->config();
   const Claim& claim = attempt.claim;
   const std::string lock = lock_id(claim.key);
   const std::uint32_t bucket = bucket_of(lock);
-  const Owner& owner = sessions_[claim.session].owner;
   Words words{to_string(claim.id), key_of(config, claim.key), lock, std::to_string(bucket)};
   words.push_back(std::to_string(highest_seen_[bucket]));
   words.push_back(std::to_string(attempt.number));
@@ -63,8 +76,8 @@ Words Majority::acquire_words(const Attempt& attempt, bool may_queue, std::strin
   return words;
 }
 
-void Majority::ask_for_votes(const SharedAttempt& attempt) {
-  const Words words = acquire_words(*attempt, attempt->claim.may_queue, "");
+void Majority::ask_for_votes(const SharedAttempt& attempt, const Owner& owner) {
+  const Words words = acquire_words(*attempt, owner, attempt->claim.may_queue, "");
   const Cluster::Hear hear = [attempt](std::size_t node, const Result<Reply>& answer) {
     attempt->hear_acquired(node, answer);
   };
@@ -90,10 +103,10 @@ void Majority::raise_those_behind(const SharedAttempt& attempt) {
 }
 
 /// Granted or refused.
-awaitable<Vote::Step> Majority::vote(SharedAttempt attempt) {
+awaitable<Vote::Step> Majority::vote(SharedAttempt attempt, Owner owner) {
   const auto cluster = cluster_;
   base::Runtime& runtime = cluster->runtime();
-  ask_for_votes(attempt);
+  ask_for_votes(attempt, owner);
   base::Time until = cluster->node_deadline(attempt->deadline).at;
   for (;;) {
     const Vote::Step step = attempt->gone ? Vote::Step::refused : attempt->vote.next(runtime.now());
@@ -110,15 +123,19 @@ awaitable<Vote::Step> Majority::vote(SharedAttempt attempt) {
   }
 }
 
-// On every node, also those that said no or nothing: what was sent may still arrive.
+// On every node that may have anything of it, also those that gave no answer: what was sent may still arrive.
 void Majority::undo(const SharedAttempt& attempt, bool goes_on_waiting) {
   attempt->over = true;
   for (std::size_t i = 0; i < cluster_->size(); ++i) {
+    Trace& trace = (*attempt->traces)[i];
+    const bool stays = trace.left() == Trace::Left::nothing || (goes_on_waiting && trace.left() == Trace::Left::place);
+    if (stays) continue;
     Release how;
-    how.late_ones = attempt->may_arrive(i, cluster_->link(i));
-    how.tombstone = attempt->number;
+    how.up_to_try = attempt->number;
+    how.unsettled = trace.unsettled();
     how.goes_on_waiting = goes_on_waiting;
-    release_on(i, attempt->claim, how, [](std::size_t, const Result<Reply>&) {});
+    trace.leave(goes_on_waiting);
+    cluster_->release(i, attempt->claim, how, [](std::size_t, const Result<Reply>&) {});
   }
 }
 
@@ -171,21 +188,23 @@ awaitable<Result<ClaimState>> Majority::claim(Claim claim, Deadline deadline) {
   entry->held = false;
   entry->asking = true;
   Result<void> up = co_await cluster->connect(deadline);
-  if (!up) {
+  // Much may have happened meanwhile: an outage may be longer than the lease.
+  const Error none = why_not(entry);
+  if (none.code != Errc{} || !up) {
     entry->asking = false;
-    co_return up.error();
+    co_return none.code != Errc{} ? none : up.error();
   }
-  const auto attempt = std::make_shared<Attempt>(*cluster, entry->claim, ++last_try_, deadline);
+  const auto attempt = std::make_shared<Attempt>(*cluster, entry->claim, entry->traces, ++last_try_, deadline);
   entry->last = attempt;
-  const Vote::Step step = co_await vote(attempt);
+  const Vote::Step step = co_await vote(attempt, entry->owner);
   entry->asking = false;
-  const auto still = entries_.find(claim.id);
-  const bool wanted = still != entries_.end() && still->second == entry && sessions_.contains(claim.session);
+  const Error over = why_not(entry);
+  const bool wanted = over.code == Errc{};
   const bool granted = wanted && step == Vote::Step::granted;
   const Vote::Why why = attempt->vote.why(runtime.now());
   if (!granted) undo(attempt, wanted && !attempt->gone && claim.may_queue && why != Vote::Why::unreachable);
-  if (!sessions_.contains(claim.session)) co_return ended_before(claim);
-  if (!wanted || attempt->gone) co_return withdrawn_before(claim);
+  if (!wanted) co_return over;
+  if (attempt->gone) co_return withdrawn_before(claim);
   if (!granted) {
     Result<ClaimState> answer = refused(*entry, why);
     if (!claim.may_queue) entries_.erase(claim.id);

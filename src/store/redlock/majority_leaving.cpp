@@ -26,6 +26,10 @@ class Leaving final : public Answers {
     }
     wakeup_.notify();
   }
+  void hear_nothing_there() {
+    poll_.no();
+    wakeup_.notify();
+  }
   Result<Withdrawn> outcome() const {
     if (poll_.answered() < majority_) {
       const bool nothing = !unknown_ && poll_.pending() == 0 && poll_.answered() == 0;
@@ -50,23 +54,22 @@ class Leaving final : public Answers {
 }  // namespace
 
 // Without an entry nothing is known of the claim's requests.
-bool Majority::may_arrive(const Entry* entry, std::size_t node, std::uint64_t link) {
-  return entry == nullptr || entry->asking || (entry->last && entry->last->may_arrive(node, link));
-}
-
-void Majority::release_on(std::size_t node, const Claim& claim, Release how, const Cluster::Hear& hear) {
-  const Config& config = cluster_->config();
-  const auto words = [&](std::uint64_t tombstone) {
-    Words all{to_string(claim.id), key_of(config, claim.key), lock_id(claim.key)};
-    all.push_back(redis::milliseconds(how.lock_delay));
-    all.push_back(std::to_string(tombstone));
-    all.push_back(redis::milliseconds(tombstone_life));
-    all.push_back(how.goes_on_waiting ? "1" : "0");
-    return all;
-  };
-  const base::Time until = base::after(cluster_->runtime().now(), life_of(config, claim));
-  cluster_->clean_up(node, scripts().release, words(how.late_ones ? how.tombstone : 0), words(how.tombstone), until,
-                     hear);
+void Majority::release_all(const Claim& claim, const Entry* entry, Release how, const Cluster::Hear& hear,
+                           const std::function<void(std::size_t node)>& nothing_is_there) {
+  const bool unknown = entry == nullptr || entry->asking;
+  if (unknown) how.unsettled = Unsettled::over_any_link();
+  for (std::size_t i = 0; i < cluster_->size(); ++i) {
+    Release here = how;
+    if (!unknown) {
+      const Trace& trace = (*entry->traces)[i];
+      if (trace.left() == Trace::Left::nothing) {
+        nothing_is_there(i);
+        continue;
+      }
+      here.unsettled.add(trace.unsettled());
+    }
+    cluster_->release(i, claim, here, hear);
+  }
 }
 
 awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Deadline deadline) {
@@ -83,12 +86,10 @@ awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Dea
   if (!up && !entry) co_return up.error();
   const auto leaving = std::make_shared<Leaving>(*cluster);
   const Cluster::Hear hear = [leaving](std::size_t, const Result<Reply>& answer) { leaving->hear(answer); };
-  for (std::size_t i = 0; i < cluster->size(); ++i) {
-    Release release;
-    release.lock_delay = how.ending == Ending::failed ? claim.lock_delay : Duration::zero();
-    release.late_ones = unsettled || may_arrive(entry.get(), i, cluster->link(i));
-    release_on(i, claim, release, hear);
-  }
+  Release release;
+  release.lock_delay = how.ending == Ending::failed ? claim.lock_delay : Duration::zero();
+  release_all(claim, unsettled ? nullptr : entry.get(), release, hear,
+              [leaving](std::size_t) { leaving->hear_nothing_there(); });
   co_await Answers::wait(leaving, cluster, deadline);
   co_return leaving->outcome();
 }
@@ -106,16 +107,16 @@ awaitable<Result<void>> Majority::close_session(SessionId session, Deadline dead
   const auto question = std::make_shared<Question>(*cluster);
   // A node has closed it when it has answered for each of its claims.
   const auto left = std::make_shared<std::vector<std::size_t>>(cluster->size(), ended.size());
-  const Cluster::Hear hear = [question, left](std::size_t node, const Result<Reply>& answer) {
-    if (answer && --(*left)[node] == 0) question->yes();
+  const auto one_less = [question, left](std::size_t node) {
+    if (--(*left)[node] == 0) question->yes();
+  };
+  const Cluster::Hear hear = [one_less](std::size_t node, const Result<Reply>& answer) {
+    if (answer) one_less(node);
   };
   for (const SharedEntry& entry : ended) {
     Release release;
     release.lock_delay = entry->held ? entry->claim.lock_delay : Duration::zero();
-    for (std::size_t i = 0; i < cluster->size(); ++i) {
-      release.late_ones = may_arrive(entry.get(), i, cluster->link(i));
-      release_on(i, entry->claim, release, hear);
-    }
+    release_all(entry->claim, entry.get(), release, hear, one_less);
     entry->held = false;
   }
   co_await Answers::wait(question, cluster, deadline);

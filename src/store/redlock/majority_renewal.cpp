@@ -147,7 +147,7 @@ void Majority::top_up(const Round& round) {
     const SharedAttempt attempt = entry.last;
     for (const std::size_t node : one.missing) {
       attempt->asks_to_acquire(node, cluster_->link(node));
-      Words words = acquire_words(*attempt, false, std::to_string(entry.token.counter()));
+      Words words = acquire_words(*attempt, entry.owner, false, std::to_string(entry.token.counter()));
       const Deadline soon = cluster_->node_deadline(Deadline::never());
       cluster_->ask(node, cluster_->epoch(), scripts().acquire, std::move(words), soon,
                     [attempt](std::size_t asked, const Result<Reply>& answer) {

@@ -207,9 +207,7 @@ awaitable<Result<bool>> Majority::revoke(LockKey key, ClaimId claim, bool now, D
   if (now) {
     Claim taken{claim, {}, key};
     taken.lease = tombstone_life;
-    Release release;
-    release.late_ones = true;
-    for (std::size_t i = 0; i < cluster->size(); ++i) release_on(i, taken, release, hear);
+    release_all(taken, nullptr, Release(), hear, {});
   } else {
     const Words words{to_string(claim), key_of(cluster->config(), key)};
     cluster->ask_all(scripts().revoke, words, deadline, hear);

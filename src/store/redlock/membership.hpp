@@ -35,6 +35,8 @@ struct NodeRecord {
   std::uint64_t epoch = 0;    ///< 0: none yet
   bool of_this_life = false;  ///< it became a member in the present life of the server
   bool used = false;          ///< a lease was ever announced to it
+
+  bool is_member_of(std::uint64_t of) const { return reached && of_this_life && epoch == of; }
 };
 
 /// What to do about it.

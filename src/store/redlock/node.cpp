@@ -61,6 +61,7 @@ awaitable<Result<void>> Node::ready(Deadline deadline) {
 
 awaitable<Result<void>> Node::greet(Deadline deadline) {
   const auto self = shared_from_this();
+  ++link_;
   CredentialSource source{config_.credentials, config_.password_file, ask_credentials_, this};
   const Result<std::optional<base::Credentials>> known = co_await find_credentials(runtime_, std::move(source));
   if (!known) co_return known.error();
@@ -85,7 +86,6 @@ awaitable<Result<void>> Node::greet(Deadline deadline) {
   if (!life) co_return life.error();
   life_ = std::move(*life);
   last_answer_ = runtime_.now();
-  ++link_;
   // A script that is not known would be sent again, behind what was asked meanwhile.
   for (const redis::Script* script : {&scripts().acquire, &scripts().raise, &scripts().release, &scripts().renew}) {
     connection_->tell({"SCRIPT", "LOAD", script->text});
@@ -119,7 +119,17 @@ awaitable<Result<void>> Node::greet_again(Deadline deadline) {
   co_return co_await hello(deadline);
 }
 
+awaitable<Result<void>> Node::connected(bool patient, Deadline deadline) {
+  const auto self = shared_from_this();
+  make_connection();
+  if (is_up()) co_return Result<void>();
+  connection_->start();
+  if (!patient) co_return Error{Errc::store_unavailable, name() + " is not connected"};
+  co_return co_await ready(deadline);
+}
+
 awaitable<Result<Reply>> Node::evaluate(const redis::Script& script, Words head, Words arguments, Deadline deadline) {
+  const std::uint64_t link = link_;
   Words words{"EVALSHA", script.sha1, "1", meta_key_, config_.prefix};
   words.append(head);
   words.append(arguments);
@@ -127,41 +137,37 @@ awaitable<Result<Reply>> Node::evaluate(const redis::Script& script, Words head,
   if (answer) last_answer_ = runtime_.now();
   const bool unknown_script = answer && answer->type == Reply::Type::error;
   if (!unknown_script) co_return answer;
+  // Never over another connection: the arguments are for this one.
+  if (!is_up() || link_ != link) co_return Error{Errc::store_unavailable, name() + " has lost its connection"};
   Words again{"EVAL", script.text, "1", meta_key_, config_.prefix};
   again.append(head);
   again.append(arguments);
   co_return co_await connection_->ask(std::move(again), deadline);
 }
 
-awaitable<Result<Reply>> Node::run(const redis::Script& script, Words arguments, bool patient, Deadline deadline) {
+awaitable<Result<Reply>> Node::run(const redis::Script& script, MakeWords arguments, bool patient, Deadline deadline) {
   const auto self = shared_from_this();
-  make_connection();
-  if (!is_up()) {
-    connection_->start();
-    if (!patient) co_return Error{Errc::store_unavailable, name() + " is not connected"};
-    Result<void> up = co_await ready(deadline);
-    if (!up) co_return up.error();
-  }
+  Result<void> up = co_await connected(patient, deadline);
+  if (!up) co_return up.error();
   Words head;
-  co_return co_await evaluate(script, std::move(head), std::move(arguments), deadline);
+  Words words = arguments(link_);
+  co_return co_await evaluate(script, std::move(head), std::move(words), deadline);
 }
 
 awaitable<Result<Reply>> Node::run_as_voter(const redis::Script& script, std::uint64_t epoch, Words arguments,
                                             bool patient, Deadline deadline) {
   const auto self = shared_from_this();
-  make_connection();
-  if (!is_up()) {
-    connection_->start();
-    if (!patient) co_return Error{Errc::store_unavailable, name() + " is not connected"};
-    Result<void> up = co_await ready(deadline);
-    if (!up) co_return up.error();
-  }
+  Result<void> up = co_await connected(patient, deadline);
+  if (!up) co_return up.error();
+  const Error no_voter{Errc::store_unavailable, name() + " has lost its data, or has begun another epoch"};
+  if (is_no_voter(epoch)) co_return no_voter;
   Words head{std::to_string(epoch), life_};
   Result<Reply> answer = co_await evaluate(script, std::move(head), std::move(arguments), deadline);
   const bool stranger = answer && answer->items.size() == 1 && answer->items[0].is("stranger");
   if (!stranger) co_return answer;
-  doubt();
-  co_return Error{Errc::store_unavailable, name() + " has lost its data, or has begun another epoch"};
+  // News only where we took it for a member: it may have been greeted since this was asked.
+  if (record_.is_member_of(epoch)) doubt();
+  co_return no_voter;
 }
 
 awaitable<Result<bool>> Node::join(std::string nonce, Words words, Deadline deadline) {

@@ -40,20 +40,24 @@ class Node : public std::enable_shared_from_this<Node> {
   const Error& trouble() const { return trouble_; }
   /// It has said since that it is no member: ask it again what it is.
   bool is_in_doubt() const { return !is_up() || in_doubt_; }
+  /// As far as it has said. False where nothing is known of it.
+  bool is_no_voter(std::uint64_t epoch) const { return !is_in_doubt() && !record_.is_member_of(epoch); }
   /// What it has said is not to be relied on any more.
   void doubt() { in_doubt_ = true; }
   /// When it answered last, whatever that was.
   base::Time last_answer() const { return last_answer_; }
-  /// Which connection this is. What is asked over one arrives in that order, or not at all.
+  /// Which connection this is, or was while it is down. What is asked over one arrives in that order, or not at all.
   std::uint64_t link() const { return link_; }
 
   awaitable<Result<void>> ready(Deadline deadline);
   /// Asks it again what it is.
   awaitable<Result<void>> greet_again(Deadline deadline);
+  /// Arguments for the connection over which they are sent.
+  using MakeWords = std::function<Words(std::uint64_t link)>;
   /// With <prefix>meta and the prefix in front of the arguments. Unless `patient`, a connection that is down fails at once.
-  awaitable<Result<Reply>> run(const redis::Script& script, Words arguments, bool patient, Deadline deadline);
+  awaitable<Result<Reply>> run(const redis::Script& script, MakeWords arguments, bool patient, Deadline deadline);
   /// The same with the epoch, and the life of the server, as the scripts for voters want them. Errors: store_unavailable
-  /// also where it is no member.
+  /// also where it is no member; it is not asked where that is known.
   awaitable<Result<Reply>> run_as_voter(const redis::Script& script, std::uint64_t epoch, Words arguments, bool patient,
                                         Deadline deadline);
   /// Makes it a member: `words` behind the nonce. False: it refuses.
@@ -63,6 +67,7 @@ class Node : public std::enable_shared_from_this<Node> {
   void make_connection();
   awaitable<Result<void>> greet(Deadline deadline);
   awaitable<Result<void>> hello(Deadline deadline);
+  awaitable<Result<void>> connected(bool patient, Deadline deadline);
   awaitable<Result<Reply>> evaluate(const redis::Script& script, Words head, Words arguments, Deadline deadline);
 
   base::Runtime& runtime_;

@@ -15,6 +15,7 @@ namespace pawl::store::redlock {
 class RedlockStore final : public Store {
  public:
   RedlockStore(base::Runtime& runtime, Config config);
+  ~RedlockStore() override;
 
   void attach(Surroundings surroundings) override { cluster_->attach(std::move(surroundings)); }
   awaitable<Result<void>> connect(Deadline deadline) override { return cluster_->connect(deadline); }

@@ -2,18 +2,19 @@
 -- ARGV: prefix, epoch, life, claim, key, lock, bucket, floor of the counter, try, lease ms, lock-delay ms, may wait (1 or 0),
 --       session, host, pid, label, name, counter of its token, for a node that is topped up; else ''
 -- Returns {'taken', counter}, {'busy', holder, left ms or -1, its client's host, pid, label; or no more for a foreign one} or
---         {'gone'}: it was withdrawn
+--         {'gone'}: it was withdrawn, or is behind a later try
 
 local id, key, lock, bucket = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local life = number(ARGV[10]) + number(ARGV[11])
 
 local function note()
-  call('HSET', P .. 'c:' .. id, 'l', lock, 's', ARGV[13], 'h', ARGV[14], 'i', ARGV[15], 'b', ARGV[16], 'n', ARGV[17])
+  call('HSET', P .. 'c:' .. id, 'k', ARGV[9], 'l', lock, 's', ARGV[13], 'h', ARGV[14], 'i', ARGV[15], 'b', ARGV[16], 'n', ARGV[17])
   call('HSETNX', P .. 'c:' .. id, 'a', whole(now))
   call('PEXPIRE', P .. 'c:' .. id, whole(life))
 end
 
-if number(call('GET', P .. 'x:' .. id)) >= number(ARGV[9]) then return {'gone'} end
+local late = number(call('GET', P .. 'x:' .. id)) >= number(ARGV[9])
+if late or number(call('HGET', P .. 'c:' .. id, 'k')) > number(ARGV[9]) then return {'gone'} end
 local owner = call('GET', key)
 if owner and owner ~= id then
   local left = call('PTTL', key)

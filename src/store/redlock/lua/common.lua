@@ -7,8 +7,9 @@
 -- | counters         | hash   | the counter of each bucket of names                                       |
 -- | absent:<nonce>   | string | since when (ms) this node knows that another one has lost its membership  |
 -- | <lock's key>     | string | the claim that has it here, or 'lock-delay of <claim>'; ends by itself    |
--- | c:<claim>        | hash   | l lock; for people: s session, h host, i pid, b label, n name, a since     |
--- |                  |        | (ms); while it has the lock: e epoch, t counter; r: was asked to let go   |
+-- | c:<claim>        | hash   | l lock; k its latest try here; for people: s session, h host, i pid, b    |
+-- |                  |        | label, n name, a since (ms); while it has the lock: e epoch, t counter;   |
+-- |                  |        | r: was asked to let go                                                    |
 -- | w:<lock>         | zset   | claims that wait, by when their record ends; for people                   |
 -- | x:<claim>        | string | tombstone: tries up to this number must take nothing when they arrive     |
 
