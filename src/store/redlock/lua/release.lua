@@ -16,6 +16,8 @@ if call('GET', key) == id then
   else
     call('SET', key, 'lock-delay of ' .. id, 'PX', ARGV[5])
   end
+elseif call('HEXISTS', P .. 'c:' .. id, 't') == 1 then
+  there = 0 -- it had the lock, which was deleted since, or is another client's
 end
 if number(ARGV[6]) > number(call('GET', P .. 'x:' .. id)) then call('SET', P .. 'x:' .. id, ARGV[6], 'PX', ARGV[7]) end
 if ARGV[8] == '1' then
