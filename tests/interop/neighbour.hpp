@@ -73,6 +73,43 @@ class Neighbour {
     const auto written = std::filesystem::last_write_time(path, none);
     return !none && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(10);
   }
+  /// How a program of theirs is built: `command` leaves it at `at`, in the build folder.
+  struct Recipe {
+    std::string tool, source;        // as they are named to people
+    std::vector<std::string> files;  // it is built again when one of these in `source` has changed
+    std::string at, command;
+    std::string mistake;  // what the tool prints when a file is wrong, rather than a registry out of reach
+  };
+
+  /// What went wrong, or nothing. Without a registry the tool gives up in time, and the other test programs of this run do
+  /// not try again. Throws when a file is wrong.
+  static std::optional<std::string> build(const Recipe& recipe) {
+    const std::string built = recipe.at + ".built", failed = recipe.at + ".failed", log = recipe.at + ".build.log";
+    const std::shared_ptr<void> alone = build_lock(recipe.at);
+    std::string wanted;
+    for (const std::string& file : recipe.files) wanted += text_of(PAWL_SOURCE "/" + recipe.source + "/" + file);
+    if (text_of(built) == wanted) return std::nullopt;
+    const std::string sentence =
+        recipe.tool + " could not build " + recipe.source + ", is its registry in reach? See " + log;
+    if (is_recent(failed) && text_of(failed) == wanted) return sentence;
+    std::filesystem::remove(built);
+    const std::string within = "timeout -k 5 180 sh -c \"" + recipe.command + "\" >'" + log + "' 2>&1 </dev/null";
+    const bool done = std::system(within.c_str()) == 0;
+    if (text_of(log).find(recipe.mistake) != std::string::npos) throw std::runtime_error("see " + log);
+    std::ofstream(done ? built : failed) << wanted;
+    if (done) return std::nullopt;
+    return sentence;
+  }
+  static std::optional<std::string> build_go(const std::string& source, const std::string& at) {
+    // "main.go:" alone is also said of a module that cannot be fetched.
+    const std::string command = "cd '" PAWL_SOURCE "/" + source + "' && go build -o '" + at + "' .";
+    return build({.tool = "go",
+                  .source = source,
+                  .files = {"go.mod", "main.go"},
+                  .at = at,
+                  .command = command,
+                  .mistake = "./main.go:"});
+  }
   static std::vector<std::string> java(const std::string& class_path, const std::vector<std::string>& program) {
     std::vector<std::string> command{"java",    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp",
                                      class_path};
@@ -100,8 +137,7 @@ class RedisPy final : public Neighbour {
   }
 };
 
-/// Built by Maven into the build folder, again only when its sources have changed. Without a registry Maven gives up in
-/// time, and the other test programs of this run do not try again.
+/// Built by Maven.
 class Redisson final : public Neighbour {
  public:
   static constexpr long watchdog = 3000;  ///< the lease that its locks have by default, in milliseconds
@@ -109,35 +145,22 @@ class Redisson final : public Neighbour {
  private:
   std::unique_ptr<Peer> start(std::uint16_t port) override {
     if (auto tool = missing({"mvn", "java", "javac", "timeout"})) return cannot(*tool + " is not installed");
-    if (std::optional<std::string> failed = build()) return cannot(*failed);
-    const std::string at = folder() + "/redisson";
+    const std::string source = "tests/interop/redisson", at = folder() + "/redisson";
+    const std::string command = "mvn -q -B -f '" PAWL_SOURCE "/" + source + "/pom.xml' '-Dpawl.build=" + at +
+                                "' compile dependency:copy-dependencies";
+    const Recipe recipe{.tool = "mvn",
+                        .source = source,
+                        .files = {"pom.xml", "src/main/java/RedissonLock.java"},
+                        .at = at,
+                        .command = command,
+                        .mistake = "COMPILATION ERROR"};
+    if (std::optional<std::string> failed = build(recipe)) return cannot(*failed);
     const std::vector<std::string> program{"RedissonLock", std::to_string(port), std::to_string(watchdog)};
     return std::make_unique<Peer>(java(at + "/classes:" + at + "/lib/*", program), folder() + "/redisson.log");
   }
-
-  /// What went wrong, or nothing.
-  static std::optional<std::string> build() {
-    const std::string source = PAWL_SOURCE "/tests/interop/redisson", at = folder() + "/redisson";
-    const std::string built = at + ".built", failed = at + ".failed", log = at + ".mvn.log";
-    const std::shared_ptr<void> alone = build_lock(at);
-    const std::string wanted = text_of(source + "/pom.xml") + text_of(source + "/src/main/java/RedissonLock.java");
-    if (text_of(built) == wanted) return std::nullopt;
-    const std::string sentence = "mvn could not build tests/interop/redisson, is its registry in reach? See " + log;
-    if (is_recent(failed) && text_of(failed) == wanted) return sentence;
-    std::filesystem::remove(built);
-    const std::string command = "timeout -k 5 120 mvn -q -B -f '" + source + "/pom.xml' '-Dpawl.build=" + at +
-                                "' compile dependency:copy-dependencies >'" + log + "' 2>&1 </dev/null";
-    const bool done = std::system(command.c_str()) == 0;
-    if (text_of(log).find("COMPILATION ERROR") != std::string::npos) throw std::runtime_error("see " + log);
-    std::ofstream(done ? built : failed) << wanted;
-    if (done) return std::nullopt;
-    return sentence;
-  }
 };
 
-/// Go's concurrency.Mutex and concurrency.Election, built by go into the build folder, again only when its sources have
-/// changed. PAWL_ETCD_PEER names a program that is built already. Without a module registry, the other test programs of
-/// this run do not try again.
+/// Go's concurrency.Mutex and concurrency.Election, built by go. PAWL_ETCD_PEER names a program that is built already.
 class GoEtcd final : public Neighbour {
  public:
   /// One of several. Throws where peer() is null.
@@ -149,7 +172,7 @@ class GoEtcd final : public Neighbour {
   std::unique_ptr<Peer> start(std::uint16_t port) override {
     if (std::getenv("PAWL_ETCD_PEER") == nullptr) {
       if (auto tool = missing({"go", "timeout"})) return cannot(*tool + " is not installed");
-      if (std::optional<std::string> failed = build()) return cannot(*failed);
+      if (std::optional<std::string> failed = build_go("tests/interop/etcd", program())) return cannot(*failed);
     }
     return another(port, "lock");
   }
@@ -157,25 +180,6 @@ class GoEtcd final : public Neighbour {
   static std::string program() {
     const char* other = std::getenv("PAWL_ETCD_PEER");
     return other != nullptr ? other : folder() + "/etcd_lock";
-  }
-
-  /// What went wrong, or nothing.
-  static std::optional<std::string> build() {
-    const std::string source = PAWL_SOURCE "/tests/interop/etcd", at = folder() + "/etcd_lock";
-    const std::string built = at + ".built", failed = at + ".failed", log = at + ".go.log";
-    const std::shared_ptr<void> alone = build_lock(at);
-    const std::string wanted = text_of(source + "/go.mod") + text_of(source + "/main.go");
-    if (text_of(built) == wanted) return std::nullopt;
-    const std::string sentence = "go could not build tests/interop/etcd, is its module registry in reach? See " + log;
-    if (is_recent(failed) && text_of(failed) == wanted) return sentence;
-    std::filesystem::remove(built);
-    const std::string command =
-        "cd '" + source + "' && timeout -k 5 180 go build -o '" + at + "' . >'" + log + "' 2>&1";
-    const bool done = std::system(command.c_str()) == 0;
-    if (text_of(log).find("main.go:") != std::string::npos) throw std::runtime_error("see " + log);
-    std::ofstream(done ? built : failed) << wanted;
-    if (done) return std::nullopt;
-    return sentence;
   }
 };
 

@@ -26,7 +26,7 @@ namespace pawl::test {
 /// |-------------------------|--------------------------------------------------------------------------------------|
 /// | acquire NAME LEASE WAIT | lease -1: as the library does by default; wait 0: try once, -1: for ever             |
 /// | release NAME            |                                                                                      |
-/// | extend NAME MORE        | redis-py only                                                                        |
+/// | extend NAME MORE        | redis-py and npm redlock only                                                        |
 /// | owned NAME, locked NAME | by this program, by anybody: true or false                                           |
 /// | holds NAME              | how often this program has it; Redisson only                                         |
 /// | ttl NAME                | what is left of the lease; -1: it has none                                           |

@@ -25,6 +25,8 @@ if call('GET', key) == id then
   else
     call('SET', key, 'lock-delay of ' .. id, 'PX', ARGV[5])
   end
+elseif call('HEXISTS', P .. 'c:' .. id, 't') == 1 then
+  there = 0 -- it had the lock, which was deleted since, or is another client's
 end
 bury()
 if ARGV[8] == '1' then
