@@ -143,7 +143,7 @@ set(pawl_fuzzed_sources
     store/redis/answers.cpp store/redis/config.cpp store/redis/info.cpp store/redis/letter.cpp store/redis/reply.cpp
     store/redis/script.cpp
     store/etcd/config.cpp store/etcd/grpc.cpp store/etcd/layout.cpp store/etcd/news.cpp store/etcd/sight.cpp store/etcd/status.cpp
-    store/etcd/watches.cpp store/mysql/answers.cpp store/mysql/config.cpp store/redlock/config.cpp store/redlock/views.cpp
+    store/etcd/watches.cpp store/mysql/answers.cpp store/mysql/config.cpp store/net/address.cpp store/redlock/config.cpp store/redlock/views.cpp
     store/zookeeper/config.cpp store/zookeeper/layout.cpp store/record.cpp)
 
 if(NOT PAWL_STORE_FILE)

@@ -56,6 +56,16 @@ class Elections : public Contract {
 };
 INSTANTIATE_TEST_SUITE_P(Schemes, Elections, ::testing::ValuesIn(all_schemes()), line_name);
 
+/// Where minutes cost nothing.
+class MinutesOfElections : public Elections {};
+
+std::vector<Line> on_virtual_time() {
+  std::vector<Line> lines = all_schemes();
+  std::erase_if(lines, [](const Line& line) { return !line.name.ends_with("_virtual"); });
+  return lines;
+}
+INSTANTIATE_TEST_SUITE_P(Schemes, MinutesOfElections, ::testing::ValuesIn(on_virtual_time()), line_name);
+
 TEST_P(Elections, TheNextOneLeadsWhenTheLeaderResigns) {
   PAWL_NEEDS(election);
   const Actor alice = world().client(), bob = world().client();
@@ -185,6 +195,26 @@ TEST_P(Elections, AnObservationTellsOf32LeadersBetweenTwoCallsAndOfMoreTheLast) 
     EXPECT_EQ(watcher.next(), "nobody");
     EXPECT_EQ(watcher.nothing_within(a_moment()), Errc::timed_out);
   }
+}
+
+// The other limit that the header names.
+TEST_P(MinutesOfElections, WhoLedForAMomentOnlyIsToldOfForAMinute) {
+  const Actor alice = world().client(), bob = world().client();
+  Watcher watcher(bob);
+  EXPECT_EQ(watcher.next(), "nobody");
+  const auto lead_for_a_moment = [&](const char* value) {
+    Hold office = lead(alice, value);
+    EXPECT_TRUE(release(alice, office));
+  };
+  lead_for_a_moment("within");
+  world().sleep(59s);
+  EXPECT_EQ(watcher.next(), "within");
+  EXPECT_EQ(watcher.next(), "nobody");
+  lead_for_a_moment("before");
+  world().sleep(61s);
+  const Hold now = lead(alice, "now");
+  EXPECT_EQ(watcher.next(), "now") << "of what is older than a minute the store keeps nothing";
+  EXPECT_EQ(watcher.nothing_within(1s), Errc::timed_out);
 }
 
 TEST_P(Elections, ATimeWithoutALeaderIsAChange) {

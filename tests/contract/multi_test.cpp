@@ -1,6 +1,7 @@
 // Promise: several locks are had together or not at all, and two who want several never wait for each other.
 
 #include "tests/contract/contract.hpp"
+#include "tests/contract/diary.hpp"
 
 #include "lock/multi_core.hpp"
 
@@ -173,6 +174,31 @@ TEST_P(Several, WhateverIsLostOnTheWayAllAreHadOrNone) {
     EXPECT_TRUE(release(bob, taken));
     EXPECT_TRUE(world().ask_until(all_free));
   }
+}
+
+// They come one after the other, and the first one is over each time when the last one comes. Contention alone could be the
+// reason, so that it goes on as long as it may; each time it is told.
+TEST_P(Several, AMaxHoldThatIsOverBeforeTheLastOneComesIsToldEachTimeAndTheWaitGoesOn) {
+  const Diary diary;
+  const Actor alice = world().client(diary.options(sturdy_lease()));
+  const Duration step = world().virtual_time() ? 500ms : 60ms;
+  alice.faults().delay_all(step);
+  const Plan plan = mutexes(alice, {"a", "b", "c"});
+  std::stop_source stop;
+  Started<Result<MultiHold>> wait = start(alice, plan, {.max_hold = step + step / 2}, stop.get_token());
+  const auto times_told = [&] {
+    const std::vector<Event> events = diary.events();
+    return std::count_if(events.begin(), events.end(), [](const Event& event) {
+      return event.type == EventType::lost && event.name == "a" && event.message.find("max_hold") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(world().eventually([&] { return times_told() >= 3; }));
+  EXPECT_FALSE(wait.ready());
+  stop.request_stop();
+  EXPECT_EQ(wait.get().code(), Errc::cancelled);
+  const Result<MultiHold> bounded = take(alice, {"a", "b", "c"}, {.wait = 5 * step, .max_hold = step + step / 2});
+  EXPECT_EQ(bounded.code(), Errc::timed_out);
+  EXPECT_TRUE(world().ask_until([&] { return is_free("a") && is_free("b") && is_free("c"); }));
 }
 
 TEST_P(Several, AStoreThatIsSilentDoesNotKeepTheOthersShut) {

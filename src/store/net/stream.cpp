@@ -44,10 +44,6 @@ constexpr int keepalive_probes = 3;
 
 }  // namespace
 
-std::string Address::to_string() const {
-  return path.empty() ? base::printable(host, 300) + ":" + std::to_string(port) : base::printable(path, 300);
-}
-
 class Stream::Impl {
  public:
   explicit Impl(base::Runtime& on) : runtime(on), socket(on.executor()) {}
