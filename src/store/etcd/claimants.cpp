@@ -3,12 +3,14 @@
 #include "store/etcd/requests.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace pawl::store::etcd {
 
 namespace {
 
-constexpr std::size_t most_asked = 100;  // keys of one transaction; the servers allow 128 parts
+constexpr std::size_t most_asked = 100;    // keys of one transaction; the servers allow 128 parts
+constexpr std::size_t most_looked = 1000;  // keys at one renewal: where more are held, the next renewal goes on
 
 }  // namespace
 
@@ -90,17 +92,30 @@ void Claimants::heard(const SharedClaimant& claimant, const std::string& key, co
   notices_.tell(claimant->claim.id, Notice());
 }
 
+/// Behind the one that was looked at last, and on from the first.
+std::vector<SharedClaimant> Claimants::next_held(const SharedSession& session) {
+  std::vector<SharedClaimant> held;
+  const auto collect = [&](auto from, auto to) {
+    for (auto it = from; it != to && held.size() < most_looked; ++it) {
+      const bool holds = it->second->session == session && it->second->line.next() == Line::Step::keep;
+      if (holds) held.push_back(it->second);
+    }
+  };
+  const auto behind = claimants_.upper_bound(session->looked_at);
+  collect(behind, claimants_.end());
+  collect(claimants_.begin(), behind);
+  if (!held.empty()) session->looked_at = held.back()->claim.id;
+  return held;
+}
+
 /// Not part of the renewal, which need not wait for it. What is missing is looked at by its claim: it may be a release of ours.
 awaitable<void> Claimants::look_at_held([[maybe_unused]] std::shared_ptr<Claimants> self, SharedSession session) {
   const auto server = server_.lock();
-  if (!server) co_return;
-  std::vector<SharedClaimant> held;
-  for (const auto& [id, claimant] : claimants_) {
-    const bool holds = claimant->session == session && claimant->line.next() == Line::Step::keep;
-    if (holds) held.push_back(claimant);
-  }
+  if (!server || std::exchange(session->looking, true)) co_return;
+  const std::vector<SharedClaimant> held = next_held(session);
   const Deadline deadline = Deadline::in(server->runtime().now(), server->config().timeout);
-  for (std::size_t begin = 0; begin < held.size(); begin += most_asked) {
+  bool answered = true;
+  for (std::size_t begin = 0; begin < held.size() && answered; begin += most_asked) {
     const std::size_t end = std::min(begin + most_asked, held.size());
     pb::TxnRequest question;
     for (std::size_t i = begin; i < end; ++i) {
@@ -109,8 +124,8 @@ awaitable<void> Claimants::look_at_held([[maybe_unused]] std::shared_ptr<Claiman
       on_success(question, std::move(key));
     }
     Result<pb::TxnResponse> answer = co_await server->read(std::move(question), deadline);
-    if (!answer) co_return;
-    for (std::size_t i = begin; i < end; ++i) {
+    answered = answer.has_value();
+    for (std::size_t i = begin; i < end && answered; ++i) {
       const pb::KeyValue* kv = found_one(*answer, static_cast<int>(i - begin));
       if (kv != nullptr && kv->create_revision() == held[i]->created) continue;
       Letter letter;
@@ -119,6 +134,7 @@ awaitable<void> Claimants::look_at_held([[maybe_unused]] std::shared_ptr<Claiman
       deliver(*session, letter);
     }
   }
+  session->looking = false;
 }
 
 void Claimants::deliver(Session& session, const std::optional<Letter>& letter) {

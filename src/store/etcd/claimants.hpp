@@ -55,6 +55,7 @@ class Claimants : public std::enable_shared_from_this<Claimants> {
 
  private:
   void deliver(Session& session, const std::optional<Letter>& letter);
+  std::vector<SharedClaimant> next_held(const SharedSession& session);
   awaitable<void> look_at_held(std::shared_ptr<Claimants> self, SharedSession session);
   void heard(const SharedClaimant& claimant, const std::string& key, const Heard& heard);
 

@@ -31,7 +31,9 @@ struct Session {
   std::int64_t heard = 0;    ///< the revision of the last letter
   std::int64_t missed = 0;   ///< the revision of one that a renewal has found before it was heard of
   Cluster::WatchId mailbox = 0;
-  bool closing = false;  ///< by us
+  bool closing = false;    ///< by us
+  bool looking = false;    ///< whether the keys of its holds are still there
+  ClaimId looked_at = {};  ///< the last one of those
   News news = {};
 
   /// A holder with a lock-delay has its key on a second lease, which outlasts the session by that delay. Go's clients, who

@@ -246,5 +246,16 @@ TEST_F(EtcdWatchesTest, WhoHearsMayWatchAndUnwatch) {
   EXPECT_THAT(said(), ElementsAre("cancel " + std::to_string(server_id), "create b"));
 }
 
+// A string of protobuf would not be read, and the library would say so on the user's stderr.
+TEST_F(EtcdWatchesTest, AReasonMayBeAnyBytes) {
+  add("a");
+  said();
+  pb::WatchResponse response;
+  ASSERT_TRUE(response.ParseFromString("\x18\x01\x20\x01\x32\x02\xff\xfe"));
+  EXPECT_TRUE(response.canceled());
+  EXPECT_EQ(response.cancel_reason(), "\xff\xfe");
+  EXPECT_TRUE(watches_.take(response).doubted);
+}
+
 }  // namespace
 }  // namespace pawl::store::etcd
