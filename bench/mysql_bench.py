@@ -35,6 +35,7 @@ class Mysql(Subject):
     polling = ("poll-100", "poll-1")
     turns = {"hand-over": 0.5, "waiters": {10: 0.5, 100: 1, 1000: 4}, "threads": 0.3}
     pair_goal = 2.0
+    growth_goal = 1.5
     cases = {"pairs": measure_pairs, "hand-over": measure_hand_over, "waiters": measure_waiters, "threads": measure_threads}
     shares = {"pairs": 0.25, "hand-over": 0.2, "waiters": 0.45, "threads": 0.1}
     cores = {"pairs": "apart"}

@@ -2,8 +2,10 @@
 # All tests of a store, contract and interop among them, on its newest server and with the newest library of others:
 #   zookeeper   the newest server and Curator, from the Java registry
 #   etcd        the newest server, etcdctl and Go client, built from Go's registry
+#   mysql       the server that PAWL_MARIADBD names, a mariadbd or a mysqld; it is not fetched. The mariadb-install-db that belongs
+#               to a mariadbd is PAWL_MARIADB_INSTALL_DB
 # Where a registry cannot be reached, it says so, and fails: what was not run is not proven.
-# usage: scripts/test_newest.sh [BUILD [STORE...]]     default: build zookeeper etcd
+# usage: scripts/test_newest.sh [BUILD [STORE...]]     default: build zookeeper etcd, and mysql where PAWL_MARIADBD is set
 set -eu
 
 build=$(cd "${1:-build}" && pwd)
@@ -74,10 +76,19 @@ etcd() {
   run_tests etcd
 }
 
+mysql() {
+  [ -n "${PAWL_MARIADBD:-}" ] || not_run "PAWL_MARIADBD names no server"
+  version=$("$PAWL_MARIADBD" --no-defaults --version) || not_run "$PAWL_MARIADBD cannot be run"
+  echo "test-newest: on"
+  echo "  $version"
+  export PAWL_MARIADBD
+  run_tests mysql
+}
+
 failed=""
-for store in ${*:-zookeeper etcd}; do
+for store in ${*:-zookeeper etcd ${PAWL_MARIADBD:+mysql}}; do
   case $store in
-    zookeeper | etcd) ("$store") || failed="$failed $store" ;;
+    zookeeper | etcd | mysql) ("$store") || failed="$failed $store" ;;
     *) not_run "there is no newest $store" ;;
   esac
 done

@@ -154,6 +154,6 @@ def measure_waiters(bench):
     for name in names:
         for less, more in zip(outcomes[few].cost.values.get(name, []), outcomes[many].cost.values.get(name, [])):
             growth.add(name, more / less if less and more else None)
-    rows.append(plain_row(bench, f"{many:,} waiters beside {few}", growth, 1.3))
+    rows.append(plain_row(bench, f"{many:,} waiters beside {few}", growth, bench.subject.growth_goal))
     rows.append(plain_row(bench, f"longest wait beside the median, {many:,} waiters", outcomes[many].unfair, 2.0))
     return rows

@@ -33,6 +33,7 @@ class Subject:
     hand_over_goal = None  # at most so many times the floor
     pair_floor = None  # of a lock that nobody else wants
     pair_goal = None  # of hand-overs beside that: at most so many times
+    growth_goal = 1.3  # of a hand-over, from the fewest waiters to the most
     cases = {}
     shares = {}  # of the time
     cores = {}

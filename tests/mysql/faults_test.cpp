@@ -52,33 +52,57 @@ void take_and_release(const std::string& url, const Proxy& proxy, const Scene& s
   EXPECT_TRUE(released || released.code() == Errc::outcome_unknown || released.code() == Errc::store_unavailable ||
               released.code() == Errc::lost)
       << released.error().to_string();
+  if (scene.request == "CALL pawl_forget") {  // soon after the release
+    EXPECT_TRUE(eventually([&] { return proxy.happened() == 1; }));
+  }
 }
 
-TEST(MysqlFaults, LeaveNothingBehindAndNoLockShut) {
+struct SchemeUnderFaults {
+  std::string scheme;
+  std::vector<std::string> requests;  ///< that its claims and releases consist of
+};
+
+void PrintTo(const SchemeUnderFaults& of, std::ostream* out) { *out << of.scheme; }
+
+class MysqlFaults : public testing::TestWithParam<SchemeUnderFaults> {};
+INSTANTIATE_TEST_SUITE_P(
+    Schemes, MysqlFaults,
+    testing::Values(
+        SchemeUnderFaults{"queue",
+                          {"CALL pawl_begin", "prepare CALL pawl_open_session", "CALL pawl_open_session",
+                           "CALL pawl_claim", "CALL pawl_withdraw", "CALL pawl_renew"}},
+        SchemeUnderFaults{"unique", {"CALL pawl_unique_claim", "CALL pawl_withdraw"}},
+        SchemeUnderFaults{"version", {"CALL pawl_version_read", "CALL pawl_version_claim", "CALL pawl_withdraw"}},
+        SchemeUnderFaults{"named", {"CALL pawl_named_claim", "SELECT RELEASE_ALL_LOCKS", "CALL pawl_forget"}},
+        SchemeUnderFaults{"for-update",
+                          {"SELECT GET_LOCK", "SELECT 1", "CALL pawl_record", "CALL pawl_withdraw", "COMMIT"}}),
+    [](const auto& info) { return info.param.scheme == "for-update" ? "for_update" : info.param.scheme; });
+
+TEST_P(MysqlFaults, LeaveNothingBehindAndNoLockShut) {
   MysqlServer& server = MysqlServer::shared();
   MysqlClient root = server.root();
   { const Client installed(server.url()); }
   int scenes = 0;
-  for (const std::string request : {"CALL pawl_begin", "prepare CALL pawl_open_session", "CALL pawl_open_session",
-                                    "CALL pawl_claim", "CALL pawl_withdraw", "CALL pawl_renew"}) {
+  for (const std::string& request : GetParam().requests) {
     for (const Fault fault : {Fault::lose_reply, Fault::lose_request, Fault::go_silent}) {
       const Scene scene{request, fault};
       SCOPED_TRACE(request + ": " + to_string(fault));
-      const std::string prefix = "fault-" + std::to_string(++scenes);
+      const std::string prefix = "fault-" + GetParam().scheme + "-" + std::to_string(++scenes);
+      const std::string query = "&scheme=" + GetParam().scheme + "&prefix=" + prefix;
       Proxy proxy(server.port(), test::mysql_framing());
       proxy.arrange(fault, request);
-      take_and_release(MysqlServer::url_at(proxy.port(), "?timeout=1s&lease=6s&prefix=" + prefix), proxy, scene);
+      take_and_release(MysqlServer::url_at(proxy.port(), "?timeout=1s&lease=6s" + query), proxy, scene);
       EXPECT_EQ(proxy.happened(), 1U);
-      Client next(server.url("?prefix=" + prefix));
+      Client next(server.url("?timeout=30s" + query));
       EXPECT_TRUE(next.mutex("job").acquire({.wait = 60s}));
       EXPECT_TRUE(eventually(
-          [&] { return root.field("SELECT COUNT(*) FROM pawl_claim WHERE lock_id LIKE '" + prefix + "/%'") == "0"; }));
+          [&] { return root.field("SELECT COUNT(*) FROM pawl_claim WHERE lock_id LIKE '" + prefix + "%/%'") == "0"; }));
     }
   }
 }
 
 // The server has committed; its answer is lost.
-TEST(MysqlFaults, ALostReplyToTheCommitOfAVersionIsUnknownAndNotCalledAFailure) {
+TEST(MysqlLostReply, ALostReplyToTheCommitOfAVersionIsUnknownAndNotCalledAFailure) {
   MysqlServer& server = MysqlServer::shared();
   MysqlClient root = server.root();
   root.query(

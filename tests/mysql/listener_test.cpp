@@ -188,6 +188,23 @@ TEST(MysqlListener, AKillNeverHitsAStrangerThatHasTheListenersOldNumber) {
   sleeper.get();
 }
 
+// ProxySQL and MaxScale share connections between clients: who is interrupted there is not known.
+TEST(MysqlListener, BehindAProxyThatSharesConnectionsTheMailIsPolledAndLocksOfConnectionsAreRefused) {
+  MysqlServer server;
+  Proxy proxy(server.port(), test::mysql_framing_with_other_numbers());
+  const std::string url = MysqlServer::url_at(proxy.port(), "?timeout=30s&lease=600s");
+  Client alice(url), bob(url);
+  auto others = std::async(std::launch::async, [&] { return take_turns(bob.mutex("job"), 20); });
+  take_turns(alice.mutex("job"), 20);
+  others.get();
+  EXPECT_EQ(proxy.seen("SELECT GET_LOCK"), 0U);
+  EXPECT_TRUE(eventually([&] { return proxy.seen("SELECT IF") > 20; }));
+  for (const char* scheme : {"named", "for-update"}) {
+    const Result<Hold> hold = alice.mutex("job", {.scheme = scheme}).acquire({.wait = 60s});
+    EXPECT_EQ(hold.code(), Errc::unsupported) << scheme;
+  }
+}
+
 // The connection runs one statement at a time, and the first claim waits at the server.
 TEST(MysqlListener, ARenewalGoesAheadOfClaimsThatWaitForTheirTurn) {
   MysqlServer server;

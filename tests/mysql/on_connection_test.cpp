@@ -75,7 +75,8 @@ TEST(MysqlForUpdate, AConnectionThatEndsBehindItsTokenGetsNoGrant) {
   proxy.arrange(Fault::lose_reply, record.match());
   proxy.arrange(Fault::lose_reply, again.match());
   Client alice(MysqlServer::url_at(proxy.port(), query));
-  { ASSERT_TRUE(alice.mutex("other").acquire({.wait = 60s})); }  // leaves an idle connection
+  Hold other = alice.mutex("other").acquire({.wait = 60s}).value();
+  ASSERT_TRUE(other.release());  // leaves an idle connection
   ASSERT_TRUE(eventually([&] { return root.field(count_of_ours + " AND info LIKE '%SLEEP(5)%'") == "1"; }));
   // What is called behind the commit of the token, once.
   root.query(

@@ -1,5 +1,6 @@
-// TLS to a MariaDB server: what is trusted, and what is refused.
+// TLS and login at a MariaDB server: what is trusted, what is refused, and what is warned of.
 
+#include "base/log.hpp"
 #include "tests/support/mysql_server.hpp"
 
 #include <pawl/pawl.hpp>
@@ -7,9 +8,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace pawl {
@@ -25,7 +30,8 @@ class MysqlTlsServer {
   explicit MysqlTlsServer(const std::string& name) : name_(name), server_(options()) {}
 
   std::string url(const std::string& query) const { return server_.url("?timeout=30s" + query); }
-  std::string ca() const { return folder_.path() + "/ca.crt"; }
+  std::string ca() const { return file("ca.crt"); }
+  std::string file(const std::string& name) const { return folder_.path() + "/" + name; }
   MysqlServer& server() { return server_; }
 
  private:
@@ -80,6 +86,66 @@ TEST(MysqlTls, AServerWithoutItIsRefused) {
   MysqlTlsServer other("IP:127.0.0.1");
   const std::string url = MysqlServer::shared().url("?timeout=2s&ca=" + other.ca());
   EXPECT_NE(tls_error_of(url).code, Errc{});
+}
+
+TEST(MysqlTls, AServerThatWantsACertificateOfTheClientGetsIt) {
+  MysqlTlsServer server("IP:127.0.0.1");
+  server.server().root().query("ALTER USER pawl@'%' REQUIRE X509");
+  EXPECT_EQ(tls_error_of(server.url("&ca=" + server.ca())).code, Errc::permission_denied) << "without one";
+  Client client(
+      server.url("&ca=" + server.ca() + "&cert=" + server.file("server.crt") + "&key=" + server.file("server.key")));
+  EXPECT_TRUE(client.mutex("job").acquire());
+}
+
+TEST(MysqlLogin, AProgramMayGiveUserAndPasswordItself) {
+  const std::string url = "mysql://127.0.0.1:" + std::to_string(MysqlServer::shared().port()) + "/pawl?prefix=login";
+  std::atomic<int> asked = 0;
+  ClientOptions options;
+  options.credentials = [&asked]() -> Result<Credentials> {
+    ++asked;
+    return Credentials{"pawl", "secret"};
+  };
+  Client client(url, options);
+  EXPECT_TRUE(client.mutex("job").acquire());
+  EXPECT_GE(asked, 2) << "for each connection";
+  options.credentials = []() -> Result<Credentials> { return Credentials{"pawl", "another"}; };
+  const Result<Client> refused = Client::open(url, options);
+  EXPECT_EQ(refused.code(), Errc::permission_denied);
+}
+
+/// What is logged while it lives.
+class Logged {
+ public:
+  Logged()
+      : before_(base::replace_log_sink([this](base::Level, std::string_view text) {
+          const std::lock_guard lock(mutex_);
+          text_ += std::string(text) + "\n";
+        })) {}
+  Logged(const Logged&) = delete;
+  Logged& operator=(const Logged&) = delete;
+  ~Logged() { base::replace_log_sink(before_); }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;  // guarded by mutex_
+  const base::LogSink before_;
+};
+
+TEST(MysqlLogin, APasswordThatLeavesTheMachineWithoutTlsIsWarnedOfOnce) {
+  const std::string port = std::to_string(MysqlServer::shared().port());
+  Logged logged;
+  { ASSERT_TRUE(Client("mysql://pawl:secret@127.0.0.1:" + port + "/pawl?prefix=here").mutex("job").acquire()); }
+  EXPECT_EQ(logged.text(), "");
+  // This machine, by an address that does not say so.
+  { ASSERT_TRUE(Client("mysql://pawl:secret@0.0.0.0:" + port + "/pawl?prefix=there").mutex("job").acquire()); }
+  const std::string text = logged.text();
+  EXPECT_THAT(text, HasSubstr("not encrypted"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("secret")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
 }  // namespace

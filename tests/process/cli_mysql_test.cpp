@@ -22,7 +22,9 @@ class CliMysql : public CliOnServer {
   MysqlServer server_;
 };
 
-const ServedStore mysql{"mysql", {"queue"}, {"queue"}, [] {
+const std::vector<std::string> all_schemes{"queue", "unique", "version", "named", "for-update"};
+
+const ServedStore mysql{"mysql", all_schemes, all_schemes, [] {
                           const auto server = std::make_shared<MysqlServer>();
                           const std::string file = server->folder() + "/password";  // that commands can read as well
                           std::ofstream(file) << "secret\n";

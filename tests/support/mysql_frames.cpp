@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace pawl::test {
 
@@ -169,6 +170,18 @@ std::function<Framing()> mysql_framing() {
     framing.reply = [dialogue](std::string_view bytes) { return dialogue->reply(bytes); };
     framing.name = [dialogue](std::string_view request) { return dialogue->name(request); };
     framing.pushed = [dialogue](std::string_view) { return !dialogue->begun; };
+    return framing;
+  };
+}
+
+std::function<Framing()> mysql_framing_with_other_numbers() {
+  return [framing_of_one = mysql_framing()] {
+    Framing framing = framing_of_one();
+    framing.rewrite = [greeted = false](std::string& reply) mutable {
+      if (std::exchange(greeted, true)) return;
+      const std::size_t number = reply.find('\0', header_size + 1) + 1;  // behind the server's version
+      reply.at(number + 2) ^= 0x7f;
+    };
     return framing;
   };
 }

@@ -12,4 +12,8 @@ namespace pawl::test {
 /// Limit: connections without TLS and without compression.
 std::function<Framing()> mysql_framing();
 
+/// The same, and a client is told another number for its connection than the server has for it, as by a proxy that shares
+/// connections between clients.
+std::function<Framing()> mysql_framing_with_other_numbers();
+
 }  // namespace pawl::test

@@ -16,15 +16,31 @@ namespace pawl::test {
 
 namespace {
 
+/// PAWL_MARIADBD in the environment names another server than the installed one: a mariadbd, or a mysqld.
+std::string server_program() {
+  const char* given = std::getenv("PAWL_MARIADBD");
+  return given != nullptr ? given : "mariadbd";
+}
+
+bool is_mysql() { return std::filesystem::path(server_program()).filename() == "mysqld"; }
+
+/// PAWL_MARIADB_INSTALL_DB is the program that belongs to PAWL_MARIADBD; a mysqld needs none.
+std::string command_that_makes(const std::string& data, const std::string& temporary) {
+  const std::string places =
+      " --no-defaults --datadir=" + data + " --tmpdir=" + temporary + (::geteuid() == 0 ? " --user=root" : "");
+  if (is_mysql()) return server_program() + places + " --initialize-insecure";
+  const char* given = std::getenv("PAWL_MARIADB_INSTALL_DB");
+  return (given != nullptr ? given : "mariadb-install-db") + places +
+         " --auth-root-authentication-method=normal --skip-test-db";
+}
+
 /// An empty server's files, made once for each test program: that takes seconds.
 const std::string& template_folder() {
   static const TemporaryFolder folder;
   static const bool made = [] {
-    const std::string command = "mariadb-install-db --no-defaults --datadir=" + folder / "data" +
-                                " --tmpdir=" + folder.path() +
-                                " --auth-root-authentication-method=normal --skip-test-db" +
-                                (::geteuid() == 0 ? " --user=root" : "") + " > " + folder / "log" + " 2>&1";
-    if (std::system(command.c_str()) != 0) throw std::runtime_error("mariadb-install-db failed; see " + folder / "log");
+    const std::string command = command_that_makes(folder / "data", folder.path()) + " > " + folder / "log" + " 2>&1";
+    if (std::system(command.c_str()) != 0)
+      throw std::runtime_error("no data folder could be made; see " + folder / "log");
     return true;
   }();
   (void)made;
@@ -96,7 +112,7 @@ void MysqlServer::lose_data() {
 void MysqlServer::start(const std::vector<std::string>& more_options) {
   options_.insert(options_.end(), more_options.begin(), more_options.end());
   std::vector<std::string> command{
-      "mariadbd",
+      server_program(),
       "--no-defaults",
       "--datadir=" + folder_ / "data",
       "--tmpdir=" + folder_.path(),
@@ -111,6 +127,7 @@ void MysqlServer::start(const std::vector<std::string>& more_options) {
       "--innodb-flush-log-at-trx-commit=2",  // a kill of the server loses nothing all the same
       "--innodb-buffer-pool-size=64M"};
   if (::geteuid() == 0) command.emplace_back("--user=root");
+  if (is_mysql()) command.emplace_back("--mysqlx=OFF");  // it would take a port that is not ours
   command.insert(command.end(), options_.begin(), options_.end());
   if (!environment_.empty()) {
     command.insert(command.begin(), environment_.begin(), environment_.end());

@@ -326,6 +326,7 @@ void Proxy::take_replies(Link& link) {
     if (size == 0) return;
     std::string reply = link.from_server.substr(0, size);
     link.from_server.erase(0, size);
+    if (link.framing.rewrite) link.framing.rewrite(reply);
     const bool pass = answer(link, reply);
     if (link.over) return;
     if (pass) link.late.push_back({Clock::now() + delay_, std::move(reply)});

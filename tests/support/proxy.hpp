@@ -32,6 +32,8 @@ struct Framing {
   std::function<std::string(std::string_view request)> name;
   /// Nobody has asked for it.
   std::function<bool(std::string_view reply)> pushed = [](std::string_view) { return false; };
+  /// Changes what the server says on its way, as a proxy does that speaks for itself; none: passes it on.
+  std::function<void(std::string& reply)> rewrite = {};
   /// An answer has the number of its request.
   std::function<std::int64_t(std::string_view message)> number = [](std::string_view) { return 0; };
 };

@@ -49,6 +49,12 @@ Result<void> take_place(const base::Url& url, base::UrlOptions& options, Config&
 
 }  // namespace
 
+bool Config::is_exposed() const {
+  const std::string& host = address().host;
+  const bool stays = !address().path.empty() || host == "localhost" || host == "::1" || host.starts_with("127.");
+  return !tls && !stays;
+}
+
 Result<Config> read_config(const base::Url& url, base::UrlOptions& options) {
   Config config;
   config.prefix = "pawl";

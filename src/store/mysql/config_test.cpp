@@ -81,6 +81,16 @@ TEST(MysqlConfig, ConnectionsForHoldsHaveALimit) {
   }
 }
 
+TEST(MysqlConfig, IsExposedWhereItLeavesTheMachineWithoutTls) {
+  for (const char* url : {"mysql://db7/locks", "mysql://10.0.0.7/locks", "mysql://[2001:db8::7]/locks"}) {
+    EXPECT_TRUE(read(url).value().is_exposed()) << url;
+  }
+  for (const char* url : {"mysql://localhost/locks", "mysql://127.0.0.2/locks", "mysql://[::1]/locks",
+                          "mysql+unix:///s?db=d", "mysql://db7/locks?ca=/etc/ca.pem"}) {
+    EXPECT_FALSE(read(url).value().is_exposed()) << url;
+  }
+}
+
 TEST(MysqlConfig, FilesAskForTls) {
   EXPECT_EQ(read("mysql://h/locks?ca=/etc/ca.pem").value().tls->ca, "/etc/ca.pem");
   EXPECT_NE(refusal("mysql+unix:///s?db=d&ca=/etc/ca.pem").find("mysql://"), std::string::npos);

@@ -84,7 +84,9 @@ awaitable<void> Server::hear(std::weak_ptr<Server> weak, SharedConnection listen
       reads = !reads || !goes_on || is_interrupted(answer);
     }
     self.reset();
-    if (!goes_on) co_await base::sleep_for(runtime, backoff.next());
+    if (goes_on) continue;
+    base::Wakeup pause(runtime);
+    co_await pause.wait(base::after(runtime.now(), backoff.next()));
   }
 }
 

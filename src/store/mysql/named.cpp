@@ -71,7 +71,8 @@ awaitable<Result<Withdrawn>> Named::let_go(SharedSeat seat, Claim claim, Withdra
 // A claim of the same lock may be faster, and take the record away itself: pawl_record().
 awaitable<void> Named::forget(std::weak_ptr<Server> weak, base::Runtime& runtime, std::shared_ptr<Freed> freed) {
   while (!freed->claims.empty()) {
-    co_await base::sleep_for(runtime, forget_after);
+    base::Wakeup pause(runtime);
+    co_await pause.wait(base::after(runtime.now(), forget_after));
     const auto server = weak.lock();
     if (!server) break;
     const std::vector<std::string> claims = std::exchange(freed->claims, {});

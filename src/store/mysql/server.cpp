@@ -2,6 +2,7 @@
 
 #include "base/ids.hpp"
 #include "base/lock_name.hpp"
+#include "base/log.hpp"
 #include "store/credentials.hpp"
 #include "store/mysql/answers.hpp"
 #include "store/mysql/schema.hpp"
@@ -101,7 +102,18 @@ Server::SharedConnection Server::make_connection(Role role) {
 awaitable<Result<std::optional<base::Credentials>>> Server::credentials() {
   const auto self = shared_from_this();
   CredentialSource source{config_.credentials, config_.password_file, surroundings_.credentials, this};
-  co_return co_await find_credentials(runtime_, std::move(source));
+  Result<std::optional<base::Credentials>> found = co_await find_credentials(runtime_, std::move(source));
+  if (found) warn_of_plain_text(*found);
+  co_return found;
+}
+
+// The login is safe with most plugins. Some send the password as it is, when the server asks for it.
+void Server::warn_of_plain_text(const std::optional<base::Credentials>& credentials) {
+  const bool has_password = credentials && !credentials->expose().password.value_or("").empty();
+  if (!has_password || !config_.is_exposed() || std::exchange(told_of_plain_text_, true)) return;
+  base::log(base::Level::warning, "mysql: the connection to " + config_.address().to_string() +
+                                      " is not encrypted, and a server can make the client send its password on it; "
+                                      "ca= in the URL turns TLS on");
 }
 
 awaitable<Result<void>> Server::connect(Deadline deadline) {

@@ -29,6 +29,8 @@ struct Config : ServerConfig {
       std::chrono::seconds(5);  ///< recheck=: who waits for mail looks for it so often, should a wake-up be lost
 
   const net::Address& address() const { return addresses.front(); }
+  /// Others may read what is said: it leaves this machine, and without TLS.
+  bool is_exposed() const;
 };
 
 /// Reads the text alone: no file is opened, and no server is asked. Errors: invalid_argument.
@@ -86,6 +88,7 @@ class Server : public std::enable_shared_from_this<Server> {
   Connection::Plan plan_for_all();
   SharedConnection make_connection(Role role);
   awaitable<Result<std::optional<base::Credentials>>> credentials();
+  void warn_of_plain_text(const std::optional<base::Credentials>& credentials);
   awaitable<Result<void>> greet();
   awaitable<Result<void>> greet_listener();
   awaitable<Result<void>> greet_another(SharedConnection connection);
@@ -118,9 +121,10 @@ class Server : public std::enable_shared_from_this<Server> {
   std::atomic<std::uint64_t> store_id_ = 0;  // sequencers ask for it, on any thread
   std::uint64_t epoch_ = 0;
   bool was_up_ = false;
-  bool can_be_woken_ = false;    // the listener has its user lock
-  bool polls_ = false;           // it cannot have one, or is not to
-  bool told_of_mail_ = false;    // the log was, that it cannot be read
+  bool can_be_woken_ = false;  // the listener has its user lock
+  bool polls_ = false;         // it cannot have one, or is not to
+  bool told_of_mail_ = false;  // the log was, that it cannot be read
+  bool told_of_plain_text_ = false;
   std::string last_mail_ = "0";  // that the listener has read
   SharedConnection statements_;
   SharedConnection listener_;
