@@ -87,7 +87,7 @@ TEST(MysqlUnique, TheRowOfADeadClientIsSweptByWhoeverComesNext) {
   EXPECT_TRUE(Client(url).mutex("job").try_acquire());
 }
 
-TEST(MysqlVersion, AnUpdateWithAnOldVersionChangesNothing) {
+TEST(MysqlVersionScheme, AnUpdateWithAnOldVersionChangesNothing) {
   const std::string prefix = new_prefix();
   const std::string lock = prefix + "~version/mutex:job";
   Client alice(url_of(prefix, "scheme=version")), bob(url_of(prefix, "scheme=version"));
