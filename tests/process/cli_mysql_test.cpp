@@ -133,6 +133,25 @@ TEST_F(CliMysqlSchema, AnOlderLayoutIsRefusedWithTheWayToUpgradeItAndTokensGoOn)
   EXPECT_EQ(server_.root().field("SELECT store FROM pawl_meta"), "0123456789abcdef") << "the same store";
 }
 
+// Layout 2 had all tables but one, and other procedures.
+TEST_F(CliMysqlSchema, Layout2IsUpgradedAndWhatADeadClientLeftInItIsFree) {
+  ASSERT_EQ(feed(pawl({"schema"}).out), 0) << read_file(folder_ / "fed");
+  server_.root().query(
+      "DROP TABLE pawl_untold; DROP PROCEDURE pawl_inspect; DROP PROCEDURE pawl_mark;"
+      "CREATE PROCEDURE pawl_inspect(IN p_lock BLOB, IN p_start BLOB, IN p_prefix BLOB) SELECT 1;"
+      "INSERT INTO pawl_meta VALUES (1, 2, 1700000000000, 'the same server', 1, '0123456789abcdef', 41, 0);"
+      "INSERT INTO pawl_session VALUES (REPEAT('b', 32), 1000000, 1, '', '', 1, '');"
+      "INSERT INTO pawl_lock VALUES ('pawl/mutex:job', 'job', 0, 0, '');"
+      "INSERT INTO pawl_claim VALUES (REPEAT('a', 32), REPEAT('b', 32), 'pawl/mutex:job', 1, 0, 0, 0, 1, NULL, 40, "
+      "1700000000000, 41, 0, '', '', '')");
+  EXPECT_THAT(take_job().err, HasSubstr("layout 2"));
+  const Ended applied = pawl({"schema", "--apply"});
+  EXPECT_EQ(applied.code, 0) << applied.err;
+  EXPECT_THAT(applied.out, HasSubstr("from layout 2"));
+  EXPECT_EQ(take_job().code, 0);
+  EXPECT_EQ(pawl({"ls"}).code, 0);
+}
+
 TEST_F(CliMysqlSchema, ThePrintedStatementsUpgradeAsWell) {
   make_layout_1();
   ASSERT_EQ(feed(pawl({"schema"}).out), 0) << read_file(folder_ / "fed");

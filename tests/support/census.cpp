@@ -163,6 +163,7 @@ Census mysql_census(std::uint16_t port) {
         {"mail", "SELECT CONCAT(claim, ' ', what) FROM pawl_mail"},
         {"reign", "SELECT lock_id FROM pawl_reign WHERE till = 0"},
         {"unsettled", "SELECT lock_id FROM pawl_unsettled"},
+        {"untold", "SELECT lock_id FROM pawl_untold"},
         {"unique",
          "SELECT lock_name FROM pawl_unique WHERE claim NOT IN (SELECT id FROM pawl_claim WHERE " + shut + ")"},
         {"version", "SELECT lock_name FROM pawl_version"}};

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace pawl::store::mysql {
@@ -44,19 +45,44 @@ Waiting waiting_of(const Row& row) {
   return waiting;
 }
 
+/// The columns of pawl_inspect.
+enum Column : std::size_t {
+  c_lock,
+  c_state,
+  c_ticket,
+  c_name,
+  c_permits,
+  c_now,
+  c_claim,
+  c_shared,
+  c_host,
+  c_pid,
+  c_label,
+  c_since,
+  c_epoch,
+  c_counter,
+  c_slots,
+  c_wanted,
+  c_value,
+  c_ends,
+  c_asked,
+  c_until,
+  columns
+};
+
 ClaimView claim_view(const Row& row) {
-  const Duration now = duration(row[4]);
+  const Duration now = duration(row[c_now]);
   ClaimView view;
-  view.claim = row[5];
-  view.mode = row[6] == "1" ? Mode::shared : Mode::exclusive;
-  view.owner = owner_of(row[7], row[8], row[9]);
-  view.age = now - duration(row[10]);
-  view.token = token_of(row[11], row[12]);
-  view.slots = slots_of(row[13]);
-  view.permits = static_cast<std::uint32_t>(number(row[14]));
-  view.value = row[15];
-  view.lease_left = std::max<Duration>(duration(row[16]) - now, Duration::zero());
-  view.release_requested = row[17] == "1";
+  view.claim = row[c_claim];
+  view.mode = row[c_shared] == "1" ? Mode::shared : Mode::exclusive;
+  view.owner = owner_of(row[c_host], row[c_pid], row[c_label]);
+  view.age = now - duration(row[c_since]);
+  view.token = token_of(row[c_epoch], row[c_counter]);
+  view.slots = slots_of(row[c_slots]);
+  view.permits = static_cast<std::uint32_t>(number(row[c_wanted]));
+  view.value = row[c_value];
+  view.lease_left = std::max<Duration>(duration(row[c_ends]) - now, Duration::zero());
+  view.release_requested = row[c_asked] == "1";
   return view;
 }
 
@@ -65,6 +91,13 @@ std::optional<Kind> kind_in(std::string_view lock) {
   const std::size_t begin = lock.find('/') + 1;
   const Result<Kind> kind = parse_kind(lock.substr(begin, lock.find(':', begin) - begin));
   return kind ? std::optional(*kind) : std::nullopt;
+}
+
+/// A waiter that became a holder between two pages is in both.
+void forget_granted(LockView& view) {
+  std::set<std::string_view> holders;
+  for (const ClaimView& holder : view.holders) holders.insert(holder.claim);
+  std::erase_if(view.waiters, [&holders](const ClaimView& waiter) { return holders.contains(waiter.claim); });
 }
 
 /// The server's microseconds as a time of ours: only differences count.
@@ -155,19 +188,23 @@ std::vector<LockView> views_of(const std::vector<Row>& rows, std::string_view sc
   std::vector<LockView> views;
   const std::string* last = nullptr;
   for (const Row& row : rows) {
-    const std::optional<Kind> kind = kind_in(row.at(0));
-    if (!kind || row.size() != 19) continue;
-    if (last == nullptr || *last != row[0]) {
-      LockView view{.kind = *kind, .scheme = std::string(scheme), .name = row[1]};
-      view.permits = static_cast<std::uint32_t>(number(row[2]));
+    if (row.size() != columns || row[c_name].empty()) continue;
+    const std::optional<Kind> kind = kind_in(row[c_lock]);
+    if (!kind) continue;
+    if (last == nullptr || *last != row[c_lock]) {
+      LockView view{.kind = *kind, .scheme = std::string(scheme), .name = row[c_name]};
+      view.permits = static_cast<std::uint32_t>(number(row[c_permits]));
       views.push_back(std::move(view));
     }
-    last = &row[0];
+    last = &row[c_lock];
     LockView& view = views.back();
-    if (row[3] == "1") view.holders.push_back(claim_view(row));
-    if (row[3] == "0") view.waiters.push_back(claim_view(row));
-    if (row[3] == "2") view.shut_for = std::max<Duration>(view.shut_for, duration(row[18]) - duration(row[4]));
+    if (row[c_state] == "0") view.waiters.push_back(claim_view(row));
+    if (row[c_state] == "1") view.holders.push_back(claim_view(row));
+    if (row[c_state] == "2") {
+      view.shut_for = std::max<Duration>(view.shut_for, duration(row[c_until]) - duration(row[c_now]));
+    }
   }
+  for (LockView& view : views) forget_granted(view);
   return views;
 }
 

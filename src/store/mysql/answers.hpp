@@ -27,7 +27,7 @@ Result<ClaimState> state_of(const std::vector<Row>& rows, const Claim& claim);
 Result<Standing> standing_of(const std::vector<Row>& rows);
 /// Of pawl_renew, for a session that lives.
 Renewal renewal_of(const std::vector<Row>& rows);
-/// Of pawl_inspect: a view for each lock.
+/// Of pawl_inspect, all pages of it: a view for each lock.
 std::vector<LockView> views_of(const std::vector<Row>& rows, std::string_view scheme);
 /// Of pawl_succession.
 Result<Succession> succession_of(const std::vector<Row>& rows, Token after);

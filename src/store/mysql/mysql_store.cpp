@@ -68,10 +68,14 @@ awaitable<Result<void>> MysqlStore::close_session(SessionId session, Deadline de
   server->closed(session);
   named_.end_session(session);
   for_update_.end_session(session);
-  std::vector<std::string> words{to_string(session)};
-  Result<std::vector<Row>> rows = co_await server->run("close_session", std::move(words), deadline);
-  if (!rows) co_return rows.error();
-  co_return Result<void>();
+  // What it held is swept bit by bit: others wait for each call.
+  for (;;) {
+    std::vector<std::string> words{to_string(session)};
+    Result<std::vector<Row>> rows = co_await server->run("close_session", std::move(words), deadline);
+    if (!rows) co_return rows.error();
+    if (rows->size() != 1 || rows->front().size() != 1) co_return unexpected();
+    if (rows->front()[0] == "1") co_return Result<void>();
+  }
 }
 
 Scheme* MysqlStore::scheme(std::string_view name) {

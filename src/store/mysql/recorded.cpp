@@ -6,6 +6,7 @@
 #include "store/rules.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -69,9 +70,27 @@ awaitable<Result<void>> Recorded::relabel(Claim claim, Deadline deadline) {
   co_return Result<void>();
 }
 
+awaitable<Result<std::vector<Row>>> Recorded::claims_of(std::string first, std::string end, std::string prefix,
+                                                        Deadline deadline) {
+  constexpr std::size_t page = 500;  // of pawl_inspect
+  std::vector<Row> all;
+  std::string lock = std::move(first), state = "-1", ticket = "0";
+  for (;;) {
+    // Whatever waits for the connection goes ahead of the next page.
+    std::vector<std::string> words{lock, end, prefix, state, ticket};
+    Result<std::vector<Row>> rows = co_await server_->run("inspect", std::move(words), deadline);
+    if (!rows) co_return rows.error();
+    const bool last = rows->size() < page;
+    std::move(rows->begin(), rows->end(), std::back_inserter(all));
+    if (last) co_return all;
+    lock = all.back().at(0);
+    state = all.back().at(1);
+    ticket = all.back().at(2);
+  }
+}
+
 awaitable<Result<LockView>> Recorded::inspect(LockKey key, Deadline deadline) {
-  std::vector<std::string> words{lock_id(key), "", ""};
-  Result<std::vector<Row>> rows = co_await server_->run("inspect", std::move(words), deadline);
+  Result<std::vector<Row>> rows = co_await claims_of(lock_id(key), std::string(), std::string(), deadline);
   if (!rows) co_return rows.error();
   std::vector<LockView> views = views_of(*rows, capabilities().scheme);
   if (!views.empty()) co_return std::move(views.front());
@@ -80,8 +99,9 @@ awaitable<Result<LockView>> Recorded::inspect(LockKey key, Deadline deadline) {
 }
 
 awaitable<Result<std::vector<LockView>>> Recorded::list(std::string prefix, Deadline deadline) {
-  std::vector<std::string> words{"", folder(), prefix};
-  Result<std::vector<Row>> rows = co_await server_->run("inspect", std::move(words), deadline);
+  std::string end = folder();
+  ++end.back();  // behind all that begin with it
+  Result<std::vector<Row>> rows = co_await claims_of(folder(), std::move(end), std::move(prefix), deadline);
   if (!rows) co_return rows.error();
   std::vector<LockView> views = views_of(*rows, capabilities().scheme);
   std::sort(views.begin(), views.end(), [](const LockView& one, const LockView& other) {

@@ -35,6 +35,9 @@ class Recorded : public Scheme {
   const std::shared_ptr<Server> server_;
 
  private:
+  /// Of one lock (`end` empty), or of all from `first` to below `end` whose names begin with `prefix`: page by page.
+  awaitable<Result<std::vector<Row>>> claims_of(std::string first, std::string end, std::string prefix,
+                                                Deadline deadline);
   std::string folder() const;
   static std::string lock_in_folder(const LockKey& key);
 };

@@ -30,16 +30,17 @@ std::vector<std::string> tables() {
 std::vector<std::string> all() {
   // pawl_begin last: where it is, everything is.
   const std::array procedures{
-      sql::exit_sql,         sql::tell_sql,          sql::fits_sql,        sql::begin_reign_sql,
-      sql::grant_sql,        sql::settle_sql,        sql::settle_some_sql, sql::drop_sql,
-      sql::end_session_sql,  sql::sweep_sql,         sql::enter_sql,       sql::leave_sql,
-      sql::tell_holders_sql, sql::claim_sql,         sql::withdraw_sql,    sql::known_sql,
-      sql::hold_sql,         sql::wait_sql,          sql::answer_sql,      sql::unique_claim_sql,
-      sql::version_read_sql, sql::version_claim_sql, sql::record_sql,      sql::named_claim_sql,
-      sql::forget_sql,       sql::look_sql,          sql::downgrade_sql,   sql::relabel_sql,
-      sql::revoke_sql,       sql::open_session_sql,  sql::renew_sql,       sql::close_session_sql,
-      sql::inspect_sql,      sql::succession_sql,    sql::check_sql,       sql::session_claims_sql,
-      sql::make_row_sql,     sql::lock_row_sql,      sql::begin_sql};
+      sql::exit_sql,          sql::tell_sql,        sql::fits_sql,           sql::begin_reign_sql,
+      sql::grant_sql,         sql::settle_sql,      sql::settle_some_sql,    sql::drop_sql,
+      sql::mark_sql,          sql::end_session_sql, sql::sweep_sql,          sql::sweep_lock_sql,
+      sql::enter_sql,         sql::leave_sql,       sql::tell_holders_sql,   sql::queue_answer_sql,
+      sql::claim_sql,         sql::withdraw_sql,    sql::known_sql,          sql::hold_sql,
+      sql::wait_sql,          sql::answer_sql,      sql::unique_claim_sql,   sql::version_read_sql,
+      sql::version_claim_sql, sql::record_sql,      sql::named_claim_sql,    sql::forget_sql,
+      sql::look_sql,          sql::downgrade_sql,   sql::relabel_sql,        sql::revoke_sql,
+      sql::open_session_sql,  sql::renew_sql,       sql::close_session_sql,  sql::inspect_sql,
+      sql::succession_sql,    sql::check_sql,       sql::session_claims_sql, sql::make_row_sql,
+      sql::lock_row_sql,      sql::begin_sql};
   std::vector<std::string> statements = tables();
   for (const std::string_view procedure : procedures) statements.emplace_back(procedure);
   return statements;

@@ -12,7 +12,7 @@
 namespace pawl::store::mysql {
 
 /// The layout of the tables that this pawl makes, and the only one that it uses.
-inline constexpr int layout = 2;
+inline constexpr int layout = 3;
 
 /// What a client does with the layout that it finds. Errors: unsupported, with what to do about it.
 Result<void> accept_layout(std::string_view found);

@@ -256,19 +256,24 @@ awaitable<void> Server::drop_unknown_claims([[maybe_unused]] std::shared_ptr<Ser
 }
 
 awaitable<Result<void>> Server::drop_unknown_claims(SessionId session) {
-  std::vector<std::string> whose{base::to_string(session)};
-  const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
-  Result<std::vector<Row>> claims = co_await run("session_claims", std::move(whose), deadline);
-  if (!claims) co_return claims.error();
-  for (const Row& row : *claims) {
-    ClaimId claim;
-    if (!base::parse_hex(row.at(0), claim.high, claim.low) || notices_.watched(claim)) continue;
-    std::vector<std::string> words{row.at(0), base::to_string(session), row.at(1), "1", "0"};
-    const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
-    Result<std::vector<Row>> left = co_await run("withdraw", std::move(words), soon);
-    if (!left) co_return left.error();
+  constexpr std::size_t page = 500;  // of pawl_session_claims
+  std::string after;
+  for (;;) {
+    std::vector<std::string> whose{base::to_string(session), after};
+    const Deadline deadline = Deadline::in(runtime_.now(), config_.timeout);
+    Result<std::vector<Row>> claims = co_await run("session_claims", std::move(whose), deadline);
+    if (!claims) co_return claims.error();
+    for (const Row& row : *claims) {
+      ClaimId claim;
+      if (!base::parse_hex(row.at(0), claim.high, claim.low) || notices_.watched(claim)) continue;
+      std::vector<std::string> words{row.at(0), base::to_string(session), row.at(1), "1", "0"};
+      const Deadline soon = Deadline::in(runtime_.now(), config_.timeout);
+      Result<std::vector<Row>> left = co_await run("withdraw", std::move(words), soon);
+      if (!left) co_return left.error();
+    }
+    if (claims->size() < page) co_return Result<void>();
+    after = claims->back().at(0);
   }
-  co_return Result<void>();
 }
 
 // It may have been started again meanwhile, without its last writes.

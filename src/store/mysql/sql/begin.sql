@@ -12,18 +12,18 @@ BEGIN
   DECLARE v_identity VARBINARY(512);
   DECLARE v_started BIGINT;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-  INSERT IGNORE INTO pawl_meta VALUES (1, 2, 0, '', 0, p_store, 0, 0);
+  INSERT IGNORE INTO pawl_meta VALUES (1, 3, 0, '', 0, p_store, 0, 0);
   START TRANSACTION;
   SELECT layout, epoch, store, identity, started INTO v_layout, v_epoch, v_store, v_identity, v_started
     FROM pawl_meta WHERE id = 1 FOR UPDATE;
-  IF v_layout = 2 AND (v_epoch = 0 OR v_identity <> p_identity OR ABS(v_started - p_started) > 2 OR v_epoch < p_known OR p_raise)
+  IF v_layout = 3 AND (v_epoch = 0 OR v_identity <> p_identity OR ABS(v_started - p_started) > 2 OR v_epoch < p_known OR p_raise)
   THEN
     SET v_epoch = GREATEST(v_epoch + 1, p_known + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000);
     UPDATE pawl_meta SET epoch = v_epoch, identity = p_identity, started = p_started WHERE id = 1;
   END IF;
   COMMIT;
   -- For the transactions of callers, which keep that row locked for a while: only a new epoch waits for them.
-  IF v_layout = 2 AND NOT EXISTS (SELECT 1 FROM pawl_row_epoch WHERE epoch >= v_epoch) THEN
+  IF v_layout = 3 AND NOT EXISTS (SELECT 1 FROM pawl_row_epoch WHERE epoch >= v_epoch) THEN
     BEGIN
       DECLARE CONTINUE HANDLER FOR 1205 BEGIN IF p_raise THEN RESIGNAL; END IF; END;
       INSERT INTO pawl_row_epoch VALUES (1, v_epoch, v_store)

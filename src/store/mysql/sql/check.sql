@@ -4,9 +4,9 @@ BEGIN
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   CALL pawl_enter();
   CALL pawl_exit();
-  SELECT EXISTS (SELECT 1 FROM pawl_claim
-                   WHERE lock_id = p_lock AND state = 1 AND epoch = p_epoch AND counter = p_counter
+  SELECT EXISTS (SELECT 1 FROM pawl_claim c JOIN pawl_session s ON s.id = c.session AND s.ends > @pawl_now
+                   WHERE c.lock_id = p_lock AND c.state = 1 AND c.epoch = p_epoch AND c.counter = p_counter
                      -- The record of a user lock may outlive it for a moment: pawl_forget().
                      AND NOT (SUBSTRING_INDEX(p_lock, '/', 1) LIKE '%~named'
-                              AND IS_USED_LOCK(CONCAT('pawl.', CONVERT(id USING ascii))) IS NULL));
+                              AND IS_USED_LOCK(CONCAT('pawl.', CONVERT(c.id USING ascii))) IS NULL));
 END

@@ -14,8 +14,10 @@ BEGIN
     END WHILE;
     UPDATE pawl_lock SET taken = v_taken, used = used - v_freed WHERE id = v_lock;
   END IF;
-  DELETE FROM pawl_unique WHERE lock_name = v_lock AND claim = p_claim;
-  UPDATE pawl_version SET version = version + 1, claim = '' WHERE lock_name = v_lock AND claim = p_claim;
+  IF SUBSTRING_INDEX(v_lock, '/', 1) LIKE '%~%' THEN
+    DELETE FROM pawl_unique WHERE lock_name = v_lock AND claim = p_claim;
+    UPDATE pawl_version SET version = version + 1, claim = '' WHERE lock_name = v_lock AND claim = p_claim;
+  END IF;
   INSERT IGNORE INTO pawl_unsettled VALUES (v_lock);
   DELETE FROM pawl_claim WHERE id = p_claim;
 END

@@ -1,24 +1,36 @@
--- What it still holds counts as failed since p_at. pawl_settle_some() must follow.
-CREATE PROCEDURE pawl_end_session(IN p_session VARBINARY(32), IN p_at BIGINT)
+-- Sweeps some of what a marked session has left behind; its holds count as failed since it has ended. pawl_settle_some() must
+-- follow.
+CREATE PROCEDURE pawl_end_session(IN p_session VARBINARY(32))
 BEGIN
   DECLARE v_claim VARBINARY(32);
-  INSERT IGNORE INTO pawl_unsettled SELECT DISTINCT lock_id FROM pawl_claim WHERE session = p_session;
-  UPDATE pawl_reign r JOIN pawl_claim c ON c.lock_id = r.lock_id AND c.epoch = r.epoch AND c.counter = r.counter
-    SET r.till = p_at WHERE c.session = p_session AND c.state = 1;
-  UPDATE pawl_claim SET state = 2, until = p_at + delay, session = ''
-    WHERE session = p_session AND state = 1 AND delay > 0 AND p_at + delay > @pawl_now;
-  -- Those with permits, and those of the other schemes, one by one.
-  takers: LOOP
-    SET v_claim = (SELECT id FROM pawl_claim
-                     WHERE session = p_session AND (slots <> '' OR (state = 1 AND SUBSTRING_INDEX(lock_id, '/', 1) LIKE '%~%'))
-                     LIMIT 1);
-    IF v_claim IS NULL THEN
-      LEAVE takers;
+  DECLARE v_wanted BIGINT;
+  DECLARE v_none TINYINT;
+  DECLARE v_mail, v_tombstones INT;
+  DECLARE v_ends BIGINT DEFAULT (SELECT ends FROM pawl_session WHERE id = p_session);
+  -- One look for all of them: each look passes what was deleted lately.
+  DECLARE claims CURSOR FOR SELECT id, wanted FROM pawl_claim WHERE session = p_session LIMIT 50;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_none = 1;
+  OPEN claims;
+  claims: WHILE @pawl_budget > 0 DO
+    SET v_none = 0;
+    FETCH claims INTO v_claim, v_wanted;
+    IF v_none THEN
+      LEAVE claims;
     END IF;
-    CALL pawl_drop(v_claim);
-  END LOOP;
-  DELETE FROM pawl_claim WHERE session = p_session;
-  DELETE FROM pawl_mail WHERE session = p_session;
-  DELETE FROM pawl_tombstone WHERE session = p_session;
-  DELETE FROM pawl_session WHERE id = p_session;
+    CALL pawl_leave(v_claim, v_ends);
+    SET @pawl_budget = @pawl_budget - 1 - v_wanted DIV 20;
+  END WHILE;
+  CLOSE claims;
+  IF @pawl_budget > 0 THEN
+    DELETE FROM pawl_mail WHERE session = p_session LIMIT 100;
+    SET v_mail = ROW_COUNT();
+    DELETE FROM pawl_tombstone WHERE session = p_session LIMIT 100;
+    SET v_tombstones = ROW_COUNT();
+    IF v_mail < 100 AND v_tombstones < 100 THEN
+      DELETE FROM pawl_session WHERE id = p_session;
+      SET @pawl_budget = @pawl_budget - (v_mail + v_tombstones) DIV 4;
+    ELSE
+      SET @pawl_budget = 0;
+    END IF;
+  END IF;
 END

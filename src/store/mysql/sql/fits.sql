@@ -7,9 +7,9 @@ BEGIN
   ELSEIF p_shared = 0 THEN
     SET p_fits = NOT EXISTS (SELECT 1 FROM pawl_claim WHERE lock_id = p_lock AND state IN (1, 2));
   ELSE
-    -- An exclusive holder is alone: the first one tells.
+    -- An exclusive holder is alone, and so is its lock-delay: the first one tells.
     SET p_fits = COALESCE((SELECT shared FROM pawl_claim WHERE lock_id = p_lock AND state = 1 ORDER BY ticket LIMIT 1), 1)
-      AND NOT EXISTS (SELECT 1 FROM pawl_claim WHERE lock_id = p_lock AND state = 2 AND shared = 0);
+      AND COALESCE((SELECT shared FROM pawl_claim WHERE lock_id = p_lock AND state = 2 ORDER BY ticket LIMIT 1), 1);
   END IF;
   SET p_fits = COALESCE(p_fits, 1);
 END

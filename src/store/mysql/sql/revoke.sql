@@ -3,10 +3,16 @@ CREATE PROCEDURE pawl_revoke(IN p_claim VARBINARY(32), IN p_lock VARBINARY(255),
 BEGIN
   DECLARE v_session VARBINARY(32);
   DECLARE v_state TINYINT;
+  DECLARE v_ended TINYINT DEFAULT 0;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   CALL pawl_enter();
   SELECT session, state INTO v_session, v_state FROM pawl_claim WHERE id = p_claim AND lock_id = p_lock AND session <> '';
-  IF v_session IS NOT NULL AND p_now THEN
+  IF @pawl_left AND v_session IS NOT NULL THEN
+    CALL pawl_mark(v_session, v_ended);
+  END IF;
+  IF v_ended THEN
+    SET v_session = NULL;
+  ELSEIF v_session IS NOT NULL AND p_now THEN
     -- Its notice may be lost, and then its client claims again: that must not put it back into the queue.
     INSERT IGNORE INTO pawl_tombstone VALUES (v_session, p_claim);
     CALL pawl_tell(p_claim, v_session, 'gone', 0, 0);

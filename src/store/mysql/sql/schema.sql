@@ -1,4 +1,4 @@
--- The tables of the `queue` scheme and of <pawl/mysql.hpp>, version 2. Statements end with a semicolon at the end of a line.
+-- The tables of the `queue` scheme and of <pawl/mysql.hpp>, layout 3. Statements end with a semicolon at the end of a line.
 -- All ids are hex text; all times are microseconds since 1970 by the server's clock. Whoever changes claims or locks has the
 -- row of pawl_meta locked first, so no two transactions wait for each other.
 
@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS pawl_meta (
   clock BIGINT NOT NULL
 ) ENGINE = InnoDB;
 
--- mailbox: by which name its client listens.
+-- mailbox: by which name its client listens. ends: when its time is over, all ignore it and what it left behind. lease: 0: that was
+-- seen, and it is not renewed any more. The row stays until all that it left behind is swept.
 CREATE TABLE IF NOT EXISTS pawl_session (
   id VARBINARY(32) NOT NULL PRIMARY KEY,
   lease BIGINT NOT NULL,
@@ -95,9 +96,15 @@ CREATE TABLE IF NOT EXISTS pawl_reign (
   KEY by_end (till)
 ) ENGINE = InnoDB;
 
--- Locks that a claim has left, and that were not looked at since.
+-- Locks that a claim has left and that were not looked at since, or not to the end.
 CREATE TABLE IF NOT EXISTS pawl_unsettled (
   lock_id VARBINARY(255) NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;
+
+-- Locks whose holders still have to be told that others wait: those behind this ticket.
+CREATE TABLE IF NOT EXISTS pawl_untold (
+  lock_id VARBINARY(255) NOT NULL PRIMARY KEY,
+  ticket BIGINT UNSIGNED NOT NULL
 ) ENGINE = InnoDB;
 
 -- `unique`: who has a lock. The unique index lets one in.

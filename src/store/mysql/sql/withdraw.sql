@@ -6,10 +6,14 @@ BEGIN
   DECLARE v_done TINYINT DEFAULT 0;
   DECLARE v_state TINYINT;
   DECLARE v_simple TINYINT;
+  DECLARE v_ended TINYINT DEFAULT 0;
   DECLARE v_mail TINYINT DEFAULT 1;  -- unless it is known that there is none
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   CALL pawl_enter();
-  IF p_unsettled AND EXISTS (SELECT 1 FROM pawl_session WHERE id = p_session) THEN
+  IF @pawl_left THEN
+    CALL pawl_mark(p_session, v_ended);
+  END IF;
+  IF p_unsettled AND NOT v_ended AND EXISTS (SELECT 1 FROM pawl_session WHERE id = p_session) THEN
     INSERT IGNORE INTO pawl_tombstone VALUES (p_session, p_claim);
   END IF;
   SELECT c.state, LOCATE('/mutex:', p_lock) > 0 AND NOT p_failed AND SUBSTRING_INDEX(p_lock, '/', 1) NOT LIKE '%~%'
@@ -20,8 +24,9 @@ BEGIN
   IF v_mail THEN
     DELETE FROM pawl_mail WHERE session = p_session AND claim = p_claim;
   END IF;
-  SET v_done = v_state IS NOT NULL;
-  IF v_state = 1 AND v_simple THEN
+  -- What a session leaves behind that has ended is not its own any more.
+  SET v_done = v_state IS NOT NULL AND NOT v_ended;
+  IF v_done AND v_state = 1 AND v_simple THEN
     -- The short way: a mutex that stays with nobody.
     DELETE FROM pawl_claim WHERE id = p_claim;
     DELETE FROM pawl_lock WHERE id = p_lock;
