@@ -23,6 +23,17 @@ bool CliOnServer::queued(const std::string& name, Words options) const {
   return eventually([&] { return pawl(options).out.find("1 waiting\n") != std::string::npos; });
 }
 
+bool CliOnServer::nothing_left() const {
+  return eventually([&] { return pawl({"ls"}).out.empty(); });
+}
+
+ServedStore served_folder() {
+  return {"file", {"queue"}, {"queue"}, [] {
+            const auto folder = std::make_shared<TemporaryFolder>();
+            return Served{folder, "file://" + (*folder / "store")};
+          }};
+}
+
 int CliOnServer::try_run(Words options) const {
   options.insert(options.begin(), {"run", "--no-wait"});
   options.insert(options.end(), {"--", "true"});
