@@ -130,7 +130,8 @@ TEST_P(CliServers, RevokeAsksTheHolderAndNowTakesTheLockAway) {
     EXPECT_EQ(pawl({"revoke", "--now", "--scheme", scheme, "job"}).code, 0);
     const Ended taken = bob.wait();
     EXPECT_EQ(taken.code, 122) << scheme;
-    EXPECT_EQ(taken.err, "pawl: the lock \"job\" is lost: the command was killed\n");
+    EXPECT_EQ(taken.err,
+              "pawl: the lock \"job\" is lost: it was taken away, as by pawl revoke --now: the command was killed\n");
     EXPECT_EQ(pawl({"revoke", "--scheme", scheme, "job"}).code, 1) << "nothing to revoke";
   }
 }
