@@ -37,7 +37,7 @@ void print_holder(const ClaimView& holder, const LockView& view) {
   if (view.kind == Kind::election) fmt::print("    value  {}\n", as_line(holder.value));
   if (view.kind == Kind::permits) fmt::print("    slots  {}\n", format_slots(holder.slots));
   if (holder.token != Token()) fmt::print("    token  {}\n", holder.token.to_string());
-  fmt::print("    claim  {}\n", holder.claim);
+  if (!holder.claim.empty()) fmt::print("    claim  {}\n", holder.claim);
   fmt::print("    lease  {} left, unless renewed\n", format_age(holder.lease_left));
 }
 

@@ -17,6 +17,18 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+std::string cut_to(const std::string& text, std::size_t columns) {
+  if (width_of(text) <= columns) return text;
+  const std::string dots(std::min<std::size_t>(columns, 3), '.');
+  std::size_t left = columns - dots.size();
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const bool begins_character = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins_character && left-- == 0) break;
+  }
+  return text.substr(0, end) + dots;
+}
+
 std::string format_table(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {

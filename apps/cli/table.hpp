@@ -16,6 +16,9 @@ std::string format_table(const std::vector<Row>& rows);
 /// The columns that a terminal needs for it: one for each character of UTF-8.
 std::size_t width_of(const std::string& text);
 
+/// Not wider than that: the end gives way to three dots.
+std::string cut_to(const std::string& text, std::size_t columns);
+
 /// "web1, pid 4711", "a client of another library", "somebody"; the label is apart.
 std::string format_owner(const Owner& owner);
 

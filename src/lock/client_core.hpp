@@ -42,6 +42,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   static Result<std::shared_ptr<ClientCore>> make(Runtime& runtime, std::shared_ptr<store::Store> store,
                                                   const ClientOptions& options);
 
+  const store::Capabilities& capabilities() const { return scheme_.capabilities(); }
   awaitable<Result<void>> connect() { return connect(Deadline::never()); }
   /// Within the client's timeout, and not after `deadline`.
   awaitable<Result<void>> connect(Deadline deadline);

@@ -21,11 +21,12 @@ struct Capabilities {
   bool permits = false;
   bool election = false;
   bool lock_delay = false;
-  bool revocable = false;         ///< ask-to-release reaches the holder
-  bool has_server = true;         ///< of its own, which may restart
-  bool survives_restart = false;  ///< holds and queue live on when the store restarts
-  bool needs_renewals = true;     ///< false: the connection itself keeps its sessions alive, for as long as it lasts
-  bool bounded_by_lease = true;   ///< promise 2 holds: remaining() ends before another can hold
+  bool revocable = false;          ///< ask-to-release reaches the holder
+  bool counts_to_inspect = false;  ///< what a view of a lock costs grows with its queue: a request for each waiter
+  bool has_server = true;          ///< of its own, which may restart
+  bool survives_restart = false;   ///< holds and queue live on when the store restarts
+  bool needs_renewals = true;      ///< false: the connection itself keeps its sessions alive, for as long as it lasts
+  bool bounded_by_lease = true;    ///< promise 2 holds: remaining() ends before another can hold
   Duration shortest_lease = std::chrono::milliseconds(100);
   Duration longest_lease = std::chrono::hours(24);
   std::string_view token_source = {};     ///< where the counter comes from

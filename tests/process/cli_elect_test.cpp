@@ -120,7 +120,8 @@ TEST_F(CliElect, ALeadThatIsTakenAwayEndsTheCommand) {
   EXPECT_EQ(pawl({"revoke", "--now", "--kind", "election", "api"}).code, 0);
   const Ended ended = alice.wait();
   EXPECT_EQ(ended.code, 122);
-  EXPECT_EQ(ended.err, "pawl: the lead of \"api\" is lost: the command was killed\n");
+  EXPECT_EQ(ended.err,
+            "pawl: the lead of \"api\" is lost: it was taken away, as by pawl revoke --now: the command was killed\n");
 }
 
 TEST_F(CliElect, AnyBytesAsAValueAreOneLine) {

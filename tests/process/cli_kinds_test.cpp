@@ -145,7 +145,8 @@ TEST_F(CliKinds, OfSeveralTheOneThatIsLostIsNamed) {
   EXPECT_EQ(pawl({"revoke", "--now", "b"}).code, 0);
   const Ended ended = alice.wait();
   EXPECT_EQ(ended.code, 122);
-  EXPECT_EQ(ended.err, "pawl: the lock \"b\" is lost: the command was killed\n");
+  EXPECT_EQ(ended.err,
+            "pawl: the lock \"b\" is lost: it was taken away, as by pawl revoke --now: the command was killed\n");
   EXPECT_TRUE(nothing_left());
 }
 

@@ -82,23 +82,6 @@ TEST_F(CliLoss, AskedForTheLockTheCommandGetsTermAndKeepsItsCode) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(CliLoss, WhereBothProcessesWereStoppedPastTheLeaseTheCommandIsKilledWhenTheyGoOn) {
-  Process stopped = holder("job", {"--lease", "3s"});
-  const pid_t child = command_of(stopped.pid());
-  const pid_t keeper = keeper_of(stopped.pid());
-  Process next = start({"run", "job", "--", "sh", "-c", sleeper});
-  ASSERT_TRUE(queued("job", 1));
-  stopped.signal(SIGSTOP);
-  ::kill(keeper, SIGSTOP);
-  ASSERT_TRUE(next.says("started"));
-  EXPECT_TRUE(alive(child));
-  stopped.signal(SIGCONT);
-  const Ended ended = stopped.wait();
-  EXPECT_EQ(ended.code, 122);
-  EXPECT_FALSE(alive(child));
-  EXPECT_TRUE(next.running());
-}
-
 TEST_F(CliLoss, AShortLeaseIsRenewedForAsLongAsTheCommandRuns) {
   Process process = holder("job", {"--lease", "2s"});
   EXPECT_EQ(pawl({"run", "--wait", "5s", "job", "--", "true"}).code, 124);

@@ -41,6 +41,7 @@ const ServedStore redis{"redis", {"queue", "simple", "redisson"}, {"queue"}, [] 
                         }};
 INSTANTIATE_TEST_SUITE_P(Redis, CliServers, testing::Values(redis));
 INSTANTIATE_TEST_SUITE_P(Redis, CliKeeper, testing::Values(redis), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, CliTerminal, testing::Values(redis), testing::PrintToStringParamName());
 
 TEST_F(CliRedis, WhatASchemeCannotDoIsToldWithItsName) {
   const std::vector<std::pair<Words, std::string>> inputs = {
@@ -191,6 +192,13 @@ class CliRedisPassword : public CliTest {
 
   const RedisServer server_{{"--requirepass", secret}};
 };
+
+TEST_F(CliRedisPassword, VerboseNamesTheStoreWithoutIt) {
+  const Ended ended = with(std::string(":") + secret, {"run", "--verbose", "job", "--", "true"});
+  EXPECT_EQ(ended.code, 0) << all(ended);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("pawl: the store is redis://"), HasSubstr(at(server_)), HasSubstr("granted")));
+  EXPECT_THAT(all(ended), Not(HasSubstr(secret)));
+}
 
 TEST_F(CliRedisPassword, TortureIsCleanAndDoesNotRepeatIt) {
   const Ended ended = with(std::string(":") + secret, {"torture", "--seconds", "2", "--workers", "2", "--lease",

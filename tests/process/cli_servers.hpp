@@ -30,6 +30,7 @@ class CliOnServer : public CliTest {
   /// Has the lock, says "started" and waits until it is killed.
   Process holder(const std::string& name, Words options = {}) const;
   bool queued(const std::string& name, Words options = {}) const;
+  bool nothing_left() const;
   /// The exit code of one who does not wait.
   int try_run(Words options) const;
 };
@@ -50,6 +51,9 @@ struct ServedStore {
   friend void PrintTo(const ServedStore& store, std::ostream* out) { *out << store.name; }
 };
 
+/// A new folder.
+ServedStore served_folder();
+
 /// What becomes of the command's descendants: on the file store, and on one with a server.
 class CliKeeper : public testing::WithParamInterface<ServedStore>, public CliOnServer {
  protected:
@@ -58,11 +62,25 @@ class CliKeeper : public testing::WithParamInterface<ServedStore>, public CliOnS
   /// `pawl run job`, with a lease of two seconds, of a command that starts `sleep 1000` in its own way. It has started.
   Process family(const std::string& script, Words options = {}) const;
   /// The next run of "job". It ends with 9 if it finds one of those of family() alive.
-  Process next() const;
+  /// Or with 8 if `noted` is not how many of them there are.
+  Process next(int noted) const;
 
  private:
   std::string pids() const { return folder_ / "pids"; }
 
+  const Served served_ = GetParam().serve();
+};
+
+/// Programs that use the terminal themselves, under `pawl run` in an interactive shell.
+class CliTerminal : public testing::WithParamInterface<ServedStore>, public CliOnServer {
+ protected:
+  std::string url() const override { return served_.url; }
+  Words environment() const {
+    return {"PATH=/usr/bin:/bin", "PS1=> ", "TERM=xterm", "HOME=" + folder_.path(), "PAWL_STORE=" + url()};
+  }
+  const Words shell{"bash", "--norc", "--noprofile", "--noediting", "-i"};
+
+ private:
   const Served served_ = GetParam().serve();
 };
 

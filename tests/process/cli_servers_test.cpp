@@ -23,6 +23,17 @@ bool CliOnServer::queued(const std::string& name, Words options) const {
   return eventually([&] { return pawl(options).out.find("1 waiting\n") != std::string::npos; });
 }
 
+bool CliOnServer::nothing_left() const {
+  return eventually([&] { return pawl({"ls"}).out.empty(); });
+}
+
+ServedStore served_folder() {
+  return {"file", {"queue"}, {"queue"}, [] {
+            const auto folder = std::make_shared<TemporaryFolder>();
+            return Served{folder, "file://" + (*folder / "store")};
+          }};
+}
+
 int CliOnServer::try_run(Words options) const {
   options.insert(options.begin(), {"run", "--no-wait"});
   options.insert(options.end(), {"--", "true"});
@@ -119,7 +130,8 @@ TEST_P(CliServers, RevokeAsksTheHolderAndNowTakesTheLockAway) {
     EXPECT_EQ(pawl({"revoke", "--now", "--scheme", scheme, "job"}).code, 0);
     const Ended taken = bob.wait();
     EXPECT_EQ(taken.code, 122) << scheme;
-    EXPECT_EQ(taken.err, "pawl: the lock \"job\" is lost: the command was killed\n");
+    EXPECT_EQ(taken.err,
+              "pawl: the lock \"job\" is lost: it was taken away, as by pawl revoke --now: the command was killed\n");
     EXPECT_EQ(pawl({"revoke", "--scheme", scheme, "job"}).code, 1) << "nothing to revoke";
   }
 }

@@ -1,4 +1,4 @@
-#include "tests/process/cli.hpp"
+#include "tests/process/cli_servers.hpp"
 #include "tests/support/skip.hpp"
 
 #include <signal.h>
@@ -6,19 +6,12 @@
 
 #include <string>
 
-/// Programs that use the terminal themselves, under `pawl run` in an interactive shell.
 namespace pawl::test {
 namespace {
 
-class CliTerminal : public CliTest {
- protected:
-  Words environment() const {
-    return {"PATH=/usr/bin:/bin", "PS1=> ", "TERM=xterm", "HOME=" + folder_.path(), "PAWL_STORE=" + store()};
-  }
-  const Words shell{"bash", "--norc", "--noprofile", "--noediting", "-i"};
-};
+INSTANTIATE_TEST_SUITE_P(File, CliTerminal, testing::Values(served_folder()), testing::PrintToStringParamName());
 
-TEST_F(CliTerminal, AnEditorIsStoppedContinuedAndSavesItsFile) {
+TEST_P(CliTerminal, AnEditorIsStoppedContinuedAndSavesItsFile) {
   if (::access("/usr/bin/vi", X_OK) != 0) PAWL_SKIP_WITHOUT("there is no vi");
   const std::string file = folder_ / "text";
   Terminal terminal(shell, environment());
@@ -44,7 +37,7 @@ TEST_F(CliTerminal, AnEditorIsStoppedContinuedAndSavesItsFile) {
   EXPECT_EQ(terminal.wait(), 0);
 }
 
-TEST_F(CliTerminal, AShellHasItsOwnJobs) {
+TEST_P(CliTerminal, AShellHasItsOwnJobs) {
   Terminal terminal(shell, environment());
   ASSERT_TRUE(terminal.says("> "));
   terminal.type("PS1='inner> ' " PAWL_CLI " run job -- bash --norc --noprofile --noediting -i\n");
@@ -69,7 +62,7 @@ TEST_F(CliTerminal, AShellHasItsOwnJobs) {
   EXPECT_EQ(terminal.wait(), 0);
 }
 
-TEST_F(CliTerminal, AJobThatStaysStoppedLosesItsLockAfterALease) {
+TEST_P(CliTerminal, AJobThatStaysStoppedLosesItsLockAfterALease) {
   Terminal terminal(shell, environment());
   ASSERT_TRUE(terminal.says("> "));
   terminal.type(PAWL_CLI " run --lease 1s job -- sh -c 'echo be$((0))gun; exec sleep 1000'\n");
@@ -83,12 +76,12 @@ TEST_F(CliTerminal, AJobThatStaysStoppedLosesItsLockAfterALease) {
   EXPECT_TRUE(terminal.says("code=122"));
 }
 
-TEST_F(CliTerminal, CtrlZWhileItWaitsStopsTheJobAndFgWaitsOn) {
+TEST_P(CliTerminal, CtrlZWhileItWaitsStopsTheJobAndFgWaitsOn) {
   Process alice = holder("job");
   Terminal terminal(shell, environment());
   ASSERT_TRUE(terminal.says("> "));
   terminal.type(PAWL_CLI " run job -- echo my tu$((0))rn\n");
-  ASSERT_TRUE(queued("job", 1));
+  ASSERT_TRUE(queued("job"));
   terminal.type("\x1a");
   ASSERT_TRUE(terminal.says("Stopped"));
   terminal.type("fg\n");
@@ -98,12 +91,12 @@ TEST_F(CliTerminal, CtrlZWhileItWaitsStopsTheJobAndFgWaitsOn) {
   EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(CliTerminal, AJobThatWasStoppedWhileItWaitedDoesNotBeginBeforeItIsContinued) {
+TEST_P(CliTerminal, AJobThatWasStoppedWhileItWaitedDoesNotBeginBeforeItIsContinued) {
   Process alice = holder("job");
   Terminal terminal(shell, environment());
   ASSERT_TRUE(terminal.says("> "));
   terminal.type(PAWL_CLI " run job -- echo my tu$((0))rn\n");
-  ASSERT_TRUE(queued("job", 1));
+  ASSERT_TRUE(queued("job"));
   terminal.type("\x1a");
   ASSERT_TRUE(terminal.says("Stopped"));
   alice.signal(SIGTERM);
@@ -116,10 +109,10 @@ TEST_F(CliTerminal, AJobThatWasStoppedWhileItWaitedDoesNotBeginBeforeItIsContinu
   EXPECT_TRUE(terminal.says("my tu0rn"));
 }
 
-TEST_F(CliTerminal, CtrlCWhileItWaitsEndsTheWait) {
+TEST_P(CliTerminal, CtrlCWhileItWaitsEndsTheWait) {
   const Process alice = holder("job");
   Terminal terminal({PAWL_CLI, "run", "job", "--", "true"}, environment());
-  ASSERT_TRUE(queued("job", 1));
+  ASSERT_TRUE(queued("job"));
   terminal.type("\x03");
   EXPECT_EQ(terminal.wait(), 130);
   EXPECT_TRUE(eventually([&] { return pawl({"show", "job"}).out.find("nobody waits") != std::string::npos; }));

@@ -23,6 +23,9 @@ _pawl_command() {
 
 _pawl() {
   local word=${COMP_WORDS[COMP_CWORD]} subcommand="" before="" i
+  local stores="file:/// redis:// rediss:// redis+unix:/// redis+sentinel:// redlock:// redlock+tls:// redlock+unix://"
+  stores+=" mysql:// mariadb:// mysql+unix:/// zookeeper:// etcd:// etcd+tls:// etcd+srv:// memory:"
+  local subcommands="run hold elect leader ls show revoke check epoch demo bench torture schema schemes version help"
   local -a line=("${COMP_WORDS[@]:0:COMP_CWORD}") store=()
   # bash breaks words at colons as well, and there is one in every URL.
   [[ -z ${COMP_LINE-} ]] || read -ra line <<<"${COMP_LINE:0:COMP_POINT-${#word}}"
@@ -44,22 +47,26 @@ _pawl() {
   case $before in
     --kind) COMPREPLY=($(compgen -W "mutex rw permits election" -- "$word")) && return ;;
     --scheme) COMPREPLY=($(compgen -W "$(_pawl_schemes)" -- "$word")) && return ;;
-    --store) COMPREPLY=($(compgen -W "file:/// memory:" -- "$word")) && return ;;
-    --wait | --lease | --grace | --lock-delay | --time)
+    --store) COMPREPLY=($(compgen -W "$stores" -- "$word")) && return ;;
+    --wait | --lease | --grace | --lock-delay | --max-hold | --at-least | --time)
       COMPREPLY=($(compgen -W "1s 5s 10s 30s 1m 5m" -- "$word"))
       return
       ;;
     --also) COMPREPLY=($(compgen -W "$(_pawl_locks)" -- "$word")) && return ;;
     --permits) COMPREPLY=($(compgen -W "1/2 1/3 1/4 1/8" -- "$word")) && return ;;
-    --label | --name | --value | --claim | --workers | --seconds | --seed | -E) return ;;
+    --log) COMPREPLY=($(compgen -f -- "$word")) && return ;;
+    --label | -c | --name | --value | --claim | --workers | --seconds | --seed | -E) return ;;
   esac
 
-  local words="" taking="--wait --no-wait --lease --grace --lock-delay --scheme --label --name --any-kind -E --store --help"
+  local words="" taking="--wait --no-wait --lease --lock-delay --max-hold --scheme --label --name --any-kind --log -E"
+  taking+=" -q --quiet -v --verbose --store --help"
+  local choice="--read --write --permits --also" command="--grace --kill-children --keep-children --at-least -c"
   case $subcommand in
-    "") words="run elect leader ls show revoke check epoch demo bench torture schema schemes version --store --help --version" ;;
-    run) words="--read --write --permits --also $taking" ;;
-    elect) words="--value $taking" ;;
-    leader) words="--follow --scheme --json --store --help" ;;
+    "") words="$subcommands --store --help --version" ;;
+    run) words="$choice $taking $command" ;;
+    hold) words="$choice $taking" ;;
+    elect) words="--value $taking $command" ;;
+    leader) words="-f --follow --scheme --json --store --help" ;;
     ls) words="--scheme --json --store --help" ;;
     show) words="--kind --scheme --json --store --help" ;;
     revoke) words="--now --kind --claim --scheme --store --help" ;;
@@ -70,12 +77,13 @@ _pawl() {
     torture) words="--seconds --workers --seed --lease --scheme --store --help" ;;
     schema) words="--apply --store --help" ;;
     schemes) words="--json --markdown --help" ;;
-    version) words="--help" ;;
+    version | help) words="--help" ;;
   esac
   if [[ $word != -* ]]; then
     [[ -z $subcommand || $subcommand == epoch ]] || words=""
     case $subcommand in
-      run | elect | leader | ls | show | revoke) words=$(_pawl_locks) ;;
+      help) words=$subcommands ;;
+      run | hold | elect | leader | ls | show | revoke) words=$(_pawl_locks) ;;
     esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$word"))

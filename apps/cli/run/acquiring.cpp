@@ -26,10 +26,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void print_event(const pawl::Event& event) {
-  if (!event.message.empty()) fmt::print(stderr, "pawl: {}\n", event.message);
-}
-
 void warn_of_memory(const Context& context) {
   if (!context.store().value_or("").starts_with("memory:")) return;
   fmt::print(stderr, "pawl: a memory: store is seen by this process alone: the lock excludes no other run\n");
@@ -56,7 +52,11 @@ Acquiring::Acquiring(const UnderLockOptions& options, const Context& context, co
 Client Acquiring::open() const {
   ClientOptions options;
   options.scheme = options_.scheme;
-  if (options_.verbose) options.observer = print_event;
+  if (options_.verbose) {
+    options.observer = [talk = talk_](const pawl::Event& event) {
+      if (!event.message.empty()) talk->say(event.message);
+    };
+  }
   if (!limit_.opened_by) return open_client(context_, std::move(options));
   options.connect = Connect::lazy;
   Client client = open_client(context_, std::move(options));
@@ -81,18 +81,27 @@ AcquireOptions Acquiring::wish() const {
 void Acquiring::work(const std::function<void()>& asking, std::stop_token stop) {
   warn_of_memory(context_);
   Client& client = client_.emplace(open());
-  if (options_.verbose) fmt::print(stderr, "pawl: the store is {}\n", base::redact_url(store_of(context_)));
+  if (options_.verbose) talk_->say("the store is " + base::redact_url(store_of(context_)));
   if (!options_.any_kind) refuse_other_kinds(client, errand_.wanted);
   const AcquireOptions wish = this->wish();
   wait_ = wish.wait.value_or(0s);
   asking();
   if (!options_.quiet && !options_.no_wait) {
-    line_.emplace(client, WaitingLine::Wait{errand_.wanted, wait_until_, job_, !options_.code_of_not_acquired});
+    const bool counts = lock::Access::core(client)->capabilities().counts_to_inspect;
+    line_.emplace(client, WaitingLine::Wait{errand_.wanted, wait_until_, job_, !options_.code_of_not_acquired, counts},
+                  *talk_);
   }
   held_ = errand_.acquire(client, wish, std::move(stop));
   if (line_) line_->finish(held_.has_value());
+  if (!held_) {
+    // Here, and not at the end of the process: whoever waits for us gives up in time if the store does not answer.
+    refusal_ = refusal();
+    line_.reset();
+    client_.reset();
+    return;
+  }
   // Again, now that others can see us: of two runs that begin at the same time one sees the other, or both do.
-  if (!held_ || options_.any_kind) return;
+  if (options_.any_kind) return;
   try {
     refuse_other_kinds(client, errand_.wanted);
   } catch (const Failure&) {
@@ -101,8 +110,7 @@ void Acquiring::work(const std::function<void()>& asking, std::stop_token stop) 
   }
 }
 
-Failure Acquiring::refusal() {
-  if (waiting_.late() && held_.code() == Errc::cancelled) return {store_failure, limit_.sentence};
+Failure Acquiring::refusal() const {
   Failure failure = failure_of(held_.error());
   if (failure.code != not_acquired) return failure;
   // The library tells of what was left for it.
@@ -111,7 +119,7 @@ Failure Acquiring::refusal() {
     failure.sentence.replace(at, within.size(), "within " + base::format_duration(*options_.wait));
   }
   for (const Wanted& wanted : errand_.wanted) {
-    const Result<LockView> view = client_->inspect(wanted.name, wanted.kind);
+    const Result<LockView> view = Client(*client_).inspect(wanted.name, wanted.kind);
     if (!view || !view->holders.empty() || view->shut_for <= 0s) continue;
     failure.sentence = fmt::format("{} is shut for another {}: its last holder has failed, and had a lock-delay",
                                    in_quotes(wanted.name), format_age(view->shut_for));
@@ -160,10 +168,11 @@ Held Acquiring::result(std::optional<int> signal) {
   if (held_) {
     Held held = std::move(*held_);
     log_.granted(held.sequencers().front().token);
-    if (options_.verbose) fmt::print(stderr, "pawl: granted, token {}\n", held.sequencers().front().token.to_string());
+    if (options_.verbose) talk_->say("granted, token " + held.sequencers().front().token.to_string());
     return held;
   }
-  Failure failure = refused(refusal());
+  const bool too_late = waiting_.late() && held_.code() == Errc::cancelled;
+  Failure failure = refused(too_late ? Failure{store_failure, limit_.sentence} : refusal_);
   if (failure.code == not_acquired && options_.code_of_not_acquired) {
     failure = {*options_.code_of_not_acquired, options_.verbose ? failure.sentence : ""};
   }

@@ -3,11 +3,13 @@
 #include "apps/cli/run/front.hpp"
 #include "apps/cli/run/held.hpp"
 #include "apps/cli/run/run_log.hpp"
+#include "apps/cli/run/talk.hpp"
 #include "apps/cli/run/under_lock.hpp"
 #include "apps/cli/run/waiting.hpp"
 #include "apps/cli/run/waiting_line.hpp"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stop_token>
 
@@ -37,7 +39,7 @@ class Acquiring {
   std::optional<int> wait(const std::function<std::optional<int>()>& finish);
   Held result(std::optional<int> signal);
   /// Why the locks were not granted.
-  Failure refusal();
+  Failure refusal() const;
 
   const UnderLockOptions& options_;
   const Context& context_;
@@ -47,10 +49,12 @@ class Acquiring {
   const Waiting::Limit limit_;
   const std::optional<std::chrono::steady_clock::time_point> wait_until_;
   const std::string label_;
+  const std::shared_ptr<Talk> talk_ = std::make_shared<Talk>();  // the client's observer has it, too
   std::optional<Client> client_;
   std::optional<WaitingLine> line_;
   Duration wait_ = {};  // what was left of --wait after connecting
   Result<Held> held_ = Held();
+  Failure refusal_;  // if it is not held
   Waiting waiting_;  // last: its thread uses all others
 };
 

@@ -56,14 +56,15 @@ std::optional<std::chrono::steady_clock::time_point> wait_until(const UnderLockO
 }
 
 Waiting::Limit limit_of(const UnderLockOptions& options, const Context& context) {
-  if (!options.wait && !options.no_wait) return {};
-  Duration patience = std::max(options.wait.value_or(0s), shortest_patience);
-  if (options.no_wait) {
-    patience = base::parse_duration(url_option(context, "timeout").value_or("")).value_or(library_timeout);
-  }
+  const Duration timeout = base::parse_duration(url_option(context, "timeout").value_or("")).value_or(library_timeout);
   Waiting::Limit limit;
+  limit.to_stop = std::max(timeout, library_timeout);
+  if (!options.wait && !options.no_wait) return limit;
+  Duration patience = std::max(options.wait.value_or(0s), shortest_patience);
+  if (options.no_wait) patience = timeout;
   limit.opened_by = std::chrono::steady_clock::now() + patience;
   if (options.no_wait) limit.answered_by = limit.opened_by;
+  limit.over_by = *limit.opened_by + *limit.to_stop;
   limit.sentence = fmt::format("the store did not answer within {}", base::format_duration(patience));
   return limit;
 }

@@ -23,6 +23,7 @@ std::optional<Duration> lock_delay_of(const UnderLockOptions& options, const Con
 std::optional<std::chrono::steady_clock::time_point> wait_until(const UnderLockOptions& options);
 
 /// When there must be an answer: at the end of --wait, a second at least, and with --no-wait after one timeout of the store.
+/// One timeout after that, five seconds at least, the process ends whatever the store does.
 Waiting::Limit limit_of(const UnderLockOptions& options, const Context& context);
 
 /// What operators see beside host and pid. Not the arguments: they may be secret.

@@ -55,14 +55,16 @@ std::optional<int> Waiting::finish(const Signals& signals, const Front& front, c
 }
 
 std::optional<int> Waiting::listen(const Ear& ear, const Limit& limit) {
+  over_by_ = limit.over_by;
   pollfd all[] = {{over_.fd(), POLLIN, 0}, {ear.signals, POLLIN, 0}, ear.other_side};
   while (all[0].revents == 0) {
     if (const std::optional<int> signal = ear.next_signal()) {
       obey(*signal, ear.job);
     } else {
       ::poll(all, 3, milliseconds_until(next(limit)));
-      obey(limit);
+      if (all[0].revents == 0) obey(limit);
     }
+    if (cancelled_by_ || late_) hurry(limit);
     if ((all[2].revents & ~POLLNVAL) == 0) continue;
     cancel(ear.when_it_is_gone);
     all[2].fd = -1;
@@ -89,10 +91,11 @@ void Waiting::obey(int signal, pid_t job) {
 
 Waiting::Limit::At Waiting::next(const Limit& limit) const {
   if (phase_ == Phase::opening) return limit.opened_by;
-  return late_ ? std::nullopt : limit.answered_by;
+  return !late_ && limit.answered_by ? limit.answered_by : over_by_;
 }
 
 void Waiting::obey(const Limit& limit) {
+  if (over_by_ && std::chrono::steady_clock::now() >= *over_by_) ::_exit(abandon_(cancelled_by_));
   const Limit::At at = next(limit);
   if (!at || std::chrono::steady_clock::now() < *at) return;
   Phase before = Phase::opening;
@@ -101,6 +104,14 @@ void Waiting::obey(const Limit& limit) {
   if (at != limit.answered_by) return;
   late_ = true;
   stop_.request_stop();
+}
+
+/// The work has been told to stop. It may be in the middle of a question that nobody answers.
+void Waiting::hurry(const Limit& limit) {
+  if (!limit.to_stop) return;
+  const auto end = std::chrono::steady_clock::now() + *limit.to_stop;
+  if (!hurried_) over_by_ = over_by_ ? std::min(*over_by_, end) : end;
+  hurried_ = true;
 }
 
 void Waiting::cancel(int signal) {

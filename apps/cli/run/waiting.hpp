@@ -21,13 +21,15 @@ namespace pawl::cli {
 /// would end the process ends the wait, and nothing is left in a queue.
 class Waiting {
  public:
-  /// What is done before the process ends while the store is being opened: at a signal, or without one at its limit. The
-  /// exit code.
+  /// What is done before the process ends because the store does not answer: after a signal, or at a limit. The exit code.
   using Abandon = std::function<int(std::optional<int> signal)>;
   struct Limit {
     using At = std::optional<std::chrono::steady_clock::time_point>;
-    At opened_by = {};          ///< the process ends if the work is still opening the store
-    At answered_by = {};        ///< the work is stopped: see late()
+    At opened_by = {};    ///< the process ends if the work is still opening the store
+    At answered_by = {};  ///< the work is stopped: see late()
+    At over_by = {};      ///< the process ends, whatever the work does
+    /// After a signal or late() so much is left at the most.
+    std::optional<std::chrono::nanoseconds> to_stop = {};
     std::string sentence = {};  ///< of the process that ends
   };
   using Work = std::function<void(const std::function<void()>& asking, std::stop_token stop)>;
@@ -60,6 +62,7 @@ class Waiting {
   std::optional<int> result();
   void cancel(int signal);
   void obey(const Limit& limit);
+  void hurry(const Limit& limit);
   /// The next of its points in time that there is something to do.
   Limit::At next(const Limit& limit) const;
 
@@ -70,6 +73,8 @@ class Waiting {
   Event over_;
   std::exception_ptr error_;
   std::optional<int> cancelled_by_;
+  Limit::At over_by_;
+  bool hurried_ = false;
   bool late_ = false;
   std::jthread thread_;  // last: it uses all others
 };

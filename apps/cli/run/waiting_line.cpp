@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto unnoticed = 1s;
+constexpr auto between_looks_that_count = 60s;
 constexpr auto between_looks = 5s;
 constexpr auto between_looks_for_each_waiter = 100ms;  // a long queue of us must not keep the store busy
 
@@ -56,13 +57,19 @@ std::string holder_of(const LockView& view, Duration later) {
   return text + " by " + format_who(holder);
 }
 
+/// Runs that a clock has started together do not look together.
+Duration spread() { return std::chrono::milliseconds(::getpid() % 1000); }
+
 }  // namespace
 
-WaitingLine::WaitingLine(Client client, Wait wait)
-    : client_(std::move(client)), wait_(std::move(wait)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+WaitingLine::WaitingLine(Client client, Wait wait, Talk& talk)
+    : client_(std::move(client)),
+      wait_(std::move(wait)),
+      talk_(talk),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 void WaitingLine::run(const std::stop_token& stop) {
-  if (!pause(stop, begin_ + unnoticed)) return;
+  if (!pause(stop, begin_ + unnoticed + spread())) return;
   const bool terminal = on_terminal();
   if (!terminal && !wait_.in_logs) return;
   look();
@@ -71,7 +78,7 @@ void WaitingLine::run(const std::stop_token& stop) {
       write_to_terminal();
     } else {
       const std::lock_guard guard(mutex_);
-      if (!std::exchange(written_, !finished_) && !finished_) fmt::print(stderr, "pawl: {}\n", sentence());
+      if (!std::exchange(written_, !finished_) && !finished_) talk_.say(sentence());
       return;
     }
     if (!pause(stop, Clock::now() + 1s)) return;
@@ -97,20 +104,17 @@ void WaitingLine::look() {
   }
   looked_ = Clock::now();
   const std::size_t waiters = view_ ? view_->waiters.size() : 0;
-  next_look_ = looked_ + std::max<Duration>(between_looks, waiters * between_looks_for_each_waiter);
+  const Duration usual = wait_.counts ? Duration(between_looks_that_count) : Duration(between_looks);
+  next_look_ = looked_ + std::max<Duration>(usual, waiters * between_looks_for_each_waiter);
 }
 
 void WaitingLine::write_to_terminal() {
   // A job in the background does not write over what its user is typing.
   if (::tcgetpgrp(STDERR_FILENO) != ::getpgid(wait_.job)) return;
-  std::string text = "pawl: " + sentence();
-  if (const std::size_t most = columns(); width_of(text) > most) {
-    text.resize(std::min(text.size(), most - 3));
-    text += "...";
-  }
+  const std::string text = cut_to("pawl: " + sentence(), columns());
   const std::lock_guard guard(mutex_);
   if (finished_) return;
-  fmt::print(stderr, "\r{}\x1b[K", text);
+  talk_.show(text);
   written_ = true;
 }
 
@@ -119,7 +123,7 @@ std::string WaitingLine::sentence() const {
   for (const Wanted& wanted : wait_.wanted) names += (names.empty() ? "" : ", ") + in_quotes(wanted.name);
   std::string text = "waiting for " + names;
   const Clock::time_point now = Clock::now();
-  const auto place = view_ ? place_of(base::this_process(), *view_) : std::nullopt;
+  const auto place = view_ && !wait_.counts ? place_of(base::this_process(), *view_) : std::nullopt;
   if (place) text += fmt::format("; {} of {} in line", *place, view_->waiters.size());
   if (wait_.until) text += fmt::format("; {} left", in_seconds(*wait_.until - now));
   if (view_) text += holder_of(*view_, now - looked_);
@@ -131,9 +135,9 @@ void WaitingLine::finish(bool granted) {
     const std::lock_guard guard(mutex_);
     if (std::exchange(finished_, true)) return;
     if (written_ && on_terminal()) {
-      fmt::print(stderr, "\r\x1b[K");
+      talk_.clear();
     } else if (written_ && granted) {
-      fmt::print(stderr, "pawl: granted after {}\n", format_age(Clock::now() - begin_));
+      talk_.say("granted after " + format_age(Clock::now() - begin_));
     }
   }
   changed_.notify_all();

@@ -37,6 +37,7 @@ constexpr Capabilities Sequential::declared = {
     .election = true,
     .lock_delay = true,
     .revocable = true,
+    .counts_to_inspect = true,
     .survives_restart = true,
     .needs_renewals = false,
     .shortest_lease = std::chrono::milliseconds(100),
