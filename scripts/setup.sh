@@ -14,7 +14,7 @@ test="
   git rsync openssl libgtest-dev libgmock-dev liblua5.1-0-dev
   redis-server redis-sentinel redis-tools python3-redis
   libzookeeper-java openjdk-17-jdk-headless libcurator-recipes-java python3-kazoo
-  etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql
+  etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql systemd
 "
 all="
   clang-16 libclang-rt-16-dev clang-tidy-16 clang-format-16 llvm-16
