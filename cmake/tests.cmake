@@ -534,6 +534,11 @@ if(PAWL_STORE_REDIS)
   add_test(NAME docs/redis_guard COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/docs/redis_guard_test.py)
   set_tests_properties(docs/redis_guard PROPERTIES LABELS check TIMEOUT 300)
 endif()
+if(TARGET pawl-cli AND PAWL_STORE_FILE AND PAWL_STORE_REDIS)
+  add_test(NAME docs/command_examples COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/docs/command_examples_test.py
+                                              $<TARGET_FILE:pawl-cli>)
+  set_tests_properties(docs/command_examples PROPERTIES LABELS check TIMEOUT 900)
+endif()
 if(TARGET pawl-cli)
   add_test(NAME docs/guarantees COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/check_docs.py --schemes
                                         $<TARGET_FILE:pawl-cli>)

@@ -14,7 +14,7 @@ test="
   git rsync openssl libgtest-dev libgmock-dev liblua5.1-0-dev
   redis-server redis-sentinel redis-tools python3-redis
   libzookeeper-java openjdk-17-jdk-headless libcurator-recipes-java python3-kazoo
-  vim-tiny etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql
+  etcd-server etcd-client mariadb-server-core mariadb-client-core python3-pymysql systemd
 "
 # Any will do.
 command -v vi >/dev/null || test="$test vim-tiny"

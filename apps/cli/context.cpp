@@ -26,7 +26,11 @@ int exit_code_of(Errc code) {
   }
 }
 
-Failure failure_of(const Error& error) { return {exit_code_of(error.code), error.message}; }
+bool out_of_reach(Errc code) {
+  return code == Errc::store_unavailable || code == Errc::outcome_unknown || code == Errc::overloaded;
+}
+
+Failure failure_of(const Error& error) { return {exit_code_of(error.code), error.message, out_of_reach(error.code)}; }
 
 std::optional<std::string> Context::store() const {
   if (store_after && store_before && *store_after != *store_before) {

@@ -31,10 +31,13 @@ inline constexpr int by_signal = 128;  ///< plus the signal's number
 struct Failure {
   int code = own_failure;
   std::string sentence;
+  bool out_of_reach = false;  ///< the store was: the same may work later
 };
 
 /// Which exit code stands for an error of the library.
 int exit_code_of(Errc code);
+/// The store did not answer, or had too much to do.
+bool out_of_reach(Errc code);
 Failure failure_of(const Error& error);
 
 template <class T>

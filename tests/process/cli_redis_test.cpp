@@ -42,6 +42,7 @@ const ServedStore redis{"redis", {"queue", "simple", "redisson"}, {"queue"}, [] 
 INSTANTIATE_TEST_SUITE_P(Redis, CliServers, testing::Values(redis));
 INSTANTIATE_TEST_SUITE_P(Redis, CliKeeper, testing::Values(redis), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, CliTerminal, testing::Values(redis), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Redis, CliNoFork, testing::Values(redis), testing::PrintToStringParamName());
 
 TEST_F(CliRedis, WhatASchemeCannotDoIsToldWithItsName) {
   const std::vector<std::pair<Words, std::string>> inputs = {

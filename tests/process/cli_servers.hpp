@@ -84,6 +84,21 @@ class CliTerminal : public testing::WithParamInterface<ServedStore>, public CliO
   const Served served_ = GetParam().serve();
 };
 
+/// `pawl run --no-fork`: on the file store, and on one with a server.
+class CliNoFork : public testing::WithParamInterface<ServedStore>, public CliOnServer {
+ protected:
+  std::string url() const override { return served_.url; }
+
+  /// Of "job", with a lease of two seconds.
+  Process run(const std::string& script, Words options = {}) const;
+  /// The same, of a script that has begun.
+  Process running(const std::string& script, Words options = {}) const;
+  bool is_free() const;
+
+ private:
+  const Served served_ = GetParam().serve();
+};
+
 /// What the command does alike on all of them: each store's own tests say that it is one.
 class CliServers : public testing::WithParamInterface<ServedStore>, public CliOnServer {
  protected:

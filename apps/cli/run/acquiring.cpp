@@ -43,7 +43,7 @@ Acquiring::Acquiring(const UnderLockOptions& options, const Context& context, co
       limit_(limit_of(options, context)),
       wait_until_(wait_until(options)),
       label_(label_of(options, context)),
-      waiting_([this](const auto& asking, std::stop_token stop) { work(asking, std::move(stop)); },
+      waiting_([this](const auto& asking, std::stop_token stop) { work_through_outages(asking, std::move(stop)); },
                [this](std::optional<int> signal) { return abandon(signal); }) {
   log_.asked();
 }

@@ -30,6 +30,8 @@ class Acquiring {
 
  private:
   void work(const std::function<void()>& asking, std::stop_token stop);
+  /// The same; with --monitor-retry again while the store is out of reach.
+  void work_through_outages(const std::function<void()>& asking, std::stop_token stop);
   Client open() const;
   AcquireOptions wish() const;
   /// Writes it to the log.

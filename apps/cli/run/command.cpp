@@ -89,6 +89,15 @@ Command::Command(const std::vector<std::string>& words, const std::vector<std::s
   throw cannot_execute(words.front(), reason);
 }
 
+void become_command(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+                    const Signals& signals) {
+  const std::vector<char*> argv = pointers(words);
+  const std::vector<char*> envp = pointers(environment);
+  signals.restore_in_child();
+  ::execvpe(argv[0], argv.data(), envp.data());
+  throw cannot_execute(words.front(), errno);
+}
+
 void Command::send(int signal) const {
   if (!ended_) ::kill(pid_, signal);
 }

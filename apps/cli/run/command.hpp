@@ -44,4 +44,8 @@ class Command {
   bool tree_ended_ = false;
 };
 
+/// This process becomes the command, as if pawl had never been there. Throws Failure when it cannot be executed.
+[[noreturn]] void become_command(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+                                 const Signals& signals);
+
 }  // namespace pawl::cli

@@ -41,12 +41,15 @@ PassedSignal::From origin(const signalfd_siginfo& signal, pid_t keeper) {
 
 class Standby {
  public:
-  Standby(pid_t keeper, std::vector<pid_t> before, const Signals& signals, const std::atomic<pid_t>& known)
-      : keeper_(keeper), before_(std::move(before)), signals_(signals), known_(known) {}
+  Standby(pid_t keeper, std::vector<pid_t> before, const Signals& signals, const std::atomic<pid_t>& known,
+          std::function<void()> begun)
+      : keeper_(keeper), before_(std::move(before)), signals_(signals), known_(known), begun_(std::move(begun)) {}
 
   int run() {
     while (true) {
-      if (const std::optional<int> code = look_after_keeper()) return *code;
+      const std::optional<int> code = look_after_keeper();
+      if (known_ != 0) std::exchange(begun_, [] {})();
+      if (code) return *code;
       if (const std::optional<signalfd_siginfo> signal = signals_.next()) {
         pass_on(*signal);
       } else {
@@ -87,6 +90,7 @@ class Standby {
   const std::vector<pid_t> before_;
   const Signals& signals_;
   const std::atomic<pid_t>& known_;
+  std::function<void()> begun_;
 };
 
 /// In memory that both processes see.
@@ -94,16 +98,6 @@ std::atomic<pid_t>& shared_number() {
   void* page = ::mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) throw Failure{own_failure, fmt::format("mmap: {}", ::strerror(errno))};
   return *new (page) std::atomic<pid_t>(0);
-}
-
-/// Its own process group: the terminal's signals are for the front and the command. It may write to the terminal all the
-/// same.
-void become_keeper() {
-  ::setpgid(0, 0);
-  sigset_t writing;
-  ::sigemptyset(&writing);
-  ::sigaddset(&writing, SIGTTOU);
-  ::pthread_sigmask(SIG_BLOCK, &writing, nullptr);
 }
 
 /// The end of either process, at once. What is still there to be taken down in order (options, the runtime's threads, what
@@ -115,7 +109,15 @@ void become_keeper() {
 
 }  // namespace
 
-int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>& part) {
+void become_keeper() {
+  ::setpgid(0, 0);
+  sigset_t writing;
+  ::sigemptyset(&writing);
+  ::sigaddset(&writing, SIGTTOU);
+  ::pthread_sigmask(SIG_BLOCK, &writing, nullptr);
+}
+
+int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>& part, std::function<void()> begun) {
   std::vector<pid_t> before = children_before();
   adopt_orphans();
   std::array<int, 2> life{};  // its writer lives as long as the front
@@ -125,7 +127,7 @@ int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>
   const pid_t keeper = ::fork();
   if (keeper < 0) throw Failure{own_failure, fmt::format("no process can be made: {}", ::strerror(errno))};
   ::close(life[keeper > 0 ? 0 : 1]);
-  if (keeper > 0) leave(Standby(keeper, std::move(before), signals, known).run());
+  if (keeper > 0) leave(Standby(keeper, std::move(before), signals, known, std::move(begun)).run());
   become_keeper();
   adopt_orphans();
   leave(part(Front(front, life[0], known)));

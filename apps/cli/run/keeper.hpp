@@ -23,7 +23,11 @@ namespace pawl::cli {
 /// | the keeper is stopped        | the front continues it                                                      |
 ///
 /// Runs `part` in a new keeper. Returns in both processes: in the front with the keeper's exit code.
-/// Must be called before any thread is started.
-int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>& part);
+/// Must be called before any thread is started. The front calls `begun` when the command has begun.
+int run_in_keeper(const Signals& signals, const std::function<int(const Front&)>& part, std::function<void()> begun);
+
+/// Its own process group: the terminal's signals are for the front and the command. It may write to the terminal all the
+/// same.
+void become_keeper();
 
 }  // namespace pawl::cli

@@ -7,6 +7,9 @@
 
 namespace pawl::cli {
 
+/// Of a command that is not our child; null in the log.
+inline constexpr int code_unknown = -1;
+
 /// How the time under the lock has ended.
 struct HoldEnd {
   int code = 0;           ///< the exit code

@@ -59,6 +59,10 @@ const std::string run_footer =
         "When the command has ended, the lock is held until its descendants have ended as well, see\n"
         "--kill-children and --keep-children. After a TERM, INT or QUIT that pawl has passed on, they\n"
         "get TERM, and KILL after the grace time.\n"
+        "\n"
+        "With --no-fork this process becomes the command when the lock is held: its descendants are\n"
+        "not covered, it gets TERM and KILL itself, and it runs on without the lock if the process\n"
+        "that holds the lock is killed. What follows is for runs without it.\n"
         "\n") +
     promise +
     "\n"

@@ -71,7 +71,8 @@ void RunLog::release_failed(std::string_view reason, int exit_code) const {
 }
 
 void RunLog::over(std::string_view event, int exit_code, const std::string& reason) const {
-  write(event, fmt::format(", \"token\": \"{}\", \"exit_code\": {}, \"held_ms\": {}{}", token_, exit_code,
+  const std::string code = exit_code < 0 ? "null" : std::to_string(exit_code);  // of a command that is not our child
+  write(event, fmt::format(", \"token\": \"{}\", \"exit_code\": {}, \"held_ms\": {}{}", token_, code,
                            milliseconds_since(since_), reason));
 }
 

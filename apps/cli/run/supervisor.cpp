@@ -39,10 +39,10 @@ Supervisor::Supervisor(const Held& held, Command& command, const Front& front, c
       front_(front),
       signals_(signals),
       terms_(terms),
+      clock_(held, {terms.lease, terms.grace, terms.max_hold}),
       on_lost_(held.lost(), news_.setter()),
       on_request_(held.release_requested(), news_.setter()),
-      begin_(Clock::now()),
-      next_look_at_front_(begin_ + terms.lease / 4) {}
+      stops_(front, terms.lease) {}
 
 int Supervisor::run() {
   while (true) {
@@ -69,49 +69,28 @@ void Supervisor::wait() const {
 }
 
 int Supervisor::patience() const {
-  Duration next = held_.remaining() - (lost_ ? margin() : grace());
+  Duration next = clock_.patience(lost_);
   const Clock::time_point now = Clock::now();
-  for (const auto& at : {std::optional(next_look_at_front_), name_leftovers_at_, kill_leftovers_at_}) {
+  for (const auto& at : {std::optional(stops_.next_look()), name_leftovers_at_, kill_leftovers_at_}) {
     if (at) next = std::min<Duration>(next, *at - now);
   }
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(std::max(next, Duration::zero())).count();
   return static_cast<int>(std::min<std::int64_t>(whole, std::numeric_limits<int>::max()));
 }
 
-/// A store may grant a shorter lease than it is asked for: then the grace is shorter as well, and TERM does not come while
-/// all is well.
-Duration Supervisor::grace() const {
-  const Duration expected = std::min(terms_.lease, terms_.max_hold.value_or(terms_.lease));
-  const double share = std::chrono::duration<double>(longest_) / std::chrono::duration<double>(expected);
-  if (share > 0.9) return terms_.grace;
-  return std::chrono::duration_cast<Duration>(terms_.grace * share * 0.9);
-}
-
-std::string Supervisor::ending() const {
-  const Duration imprecision = terms_.lease / 10;  // the hold has begun a little earlier
-  if (!terms_.max_hold || Clock::now() - begin_ + grace() + imprecision < *terms_.max_hold) return {};
-  return fmt::format("{} has been held for as long as --max-hold {} allows", held_.first_to_end(),
-                     base::format_duration(*terms_.max_hold));
-}
-
-Duration Supervisor::margin() const { return std::min<Duration>(100ms, grace() / 2); }
-
 void Supervisor::guard() {
-  const Duration left = held_.remaining();
-  longest_ = std::max(longest_, left);
-  if (killed_ || left > grace()) return;
-  if (left <= margin()) {
+  const Duration left = clock_.look();
+  if (killed_ || left > clock_.grace()) return;
+  if (left <= clock_.margin()) {
     lost_ = true;
-    const std::string why = ending();
-    reason_ = why.empty() ? held_.loss() : why;
+    reason_ = clock_.why_it_was_killed();
     kill_all();
     tell("{}: the command was killed", reason_);
   } else if (!lost_) {
     lost_ = true;
     ask_to_end();
-    const std::string why = ending();
-    reason_ = why.empty() ? held_.first_to_end() + " cannot be renewed" : why;
-    tell("{}: sent TERM to the command, KILL follows in {}", reason_, format_age(left - margin()));
+    reason_ = clock_.why_it_must_end();
+    tell("{}: sent TERM to the command, KILL follows in {}", reason_, format_age(left - clock_.margin()));
   }
 }
 
@@ -130,14 +109,7 @@ void Supervisor::watch_front() {
     tell("{}: the command was killed", reason_);
     return;
   }
-  const Clock::time_point now = Clock::now();
-  if (now < next_look_at_front_) return;
-  next_look_at_front_ = now + terms_.lease / 4;
-  if (!front_.stopped()) {
-    front_stopped_since_.reset();
-  } else if (!front_stopped_since_) {
-    front_stopped_since_ = now;
-  } else if (now - *front_stopped_since_ >= terms_.lease) {
+  if (stops_.too_long()) {
     lost_ = true;
     reason_ = "pawl was stopped for longer than a lease";
     kill_all();

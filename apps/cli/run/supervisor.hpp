@@ -4,6 +4,7 @@
 #include "apps/cli/run/event.hpp"
 #include "apps/cli/run/front.hpp"
 #include "apps/cli/run/held.hpp"
+#include "apps/cli/run/hold_clock.hpp"
 
 #include <chrono>
 #include <optional>
@@ -59,11 +60,6 @@ class Supervisor {
   /// Milliseconds until there is something to do, unless something happens before; -1: nothing.
   int patience() const;
   void guard();
-  Duration grace() const;
-  /// Why the hold is about to end: the lock "backup" cannot be renewed.
-  std::string ending() const;
-  /// For the kernel to carry out a KILL.
-  Duration margin() const;
   void answer_request();
   void watch_front();
   void look_after_command();
@@ -79,7 +75,7 @@ class Supervisor {
   const Front& front_;
   const Signals& signals_;
   const Terms terms_;
-  Duration longest_ = {};  // that was ever left of the hold
+  HoldClock clock_;
   Event news_;
   const Callback on_lost_;
   const Callback on_request_;
@@ -90,9 +86,7 @@ class Supervisor {
   bool lost_ = false;
   bool killed_ = false;
   std::string reason_;
-  const Clock::time_point begin_;
-  Clock::time_point next_look_at_front_;
-  std::optional<Clock::time_point> front_stopped_since_;
+  StopWatch stops_;
   std::optional<Clock::time_point> name_leftovers_at_;
   std::optional<Clock::time_point> kill_leftovers_at_;
 };

@@ -5,10 +5,13 @@
 #include "apps/cli/run/environment.hpp"
 #include "apps/cli/run/keeper.hpp"
 #include "apps/cli/run/letting_go.hpp"
+#include "apps/cli/run/no_fork.hpp"
 #include "apps/cli/run/process_tree.hpp"
 #include "apps/cli/run/run_log.hpp"
+#include "apps/cli/run/service_manager.hpp"
 #include "apps/cli/run/supervisor.hpp"
 #include "apps/cli/run/terms.hpp"
+#include "apps/cli/views.hpp"
 #include "base/duration.hpp"
 #include "base/host.hpp"
 #include "base/lock_name.hpp"
@@ -30,18 +33,6 @@ namespace pawl::cli {
 using namespace std::chrono_literals;
 
 namespace {
-
-/// The user has stopped the job while it waited: its command does not start behind their back.
-void wait_while_stopped(const Front& front, Duration lease) {
-  const auto end = std::chrono::steady_clock::now() + lease;
-  while (front.stopped()) {
-    if (std::chrono::steady_clock::now() >= end) {
-      throw Failure{lock_lost, "pawl was stopped for longer than a lease: the lock was released"};
-    }
-    wait_for(front.fd(), -1, 20);
-  }
-  if (front.dead()) throw Failure{by_signal + SIGKILL, "pawl was killed before the command began"};
-}
 
 /// --at-least: until then, or until a signal, `pawl revoke`, the end of the front or of the hold.
 void stay_until(std::chrono::steady_clock::time_point until, const Held& held, const Front& front,
@@ -102,6 +93,12 @@ int keep(const UnderLockOptions& options, const Context& context, const Errand& 
   return let_go(held, end, log);
 }
 
+std::string names_of(const Errand& errand) {
+  std::string names;
+  for (const Wanted& wanted : errand.wanted) names += (names.empty() ? "" : ", ") + in_quotes(wanted.name);
+  return names;
+}
+
 }  // namespace
 
 void check_names(const Errand& errand) {
@@ -120,10 +117,15 @@ int run_under_lock(const UnderLockOptions& options, const Context& context, cons
   }
   const Supervisor::Terms terms{lease, grace_of(options, lease, max_hold), options.leftovers, max_hold, options.quiet};
   const Signals signals;
-  return run_in_keeper(signals, [&](const Front& front) {
+  const ServiceManager service_manager;
+  service_manager.waiting(names_of(errand));
+  const auto begun = [&] { service_manager.ready(names_of(errand)); };
+  if (options.no_fork) return run_without_fork(options, context, errand, terms, signals, begun);
+  const auto part = [&](const Front& front) {
     base::speak_for(front.pid());
     return keep(options, context, errand, terms, signals, front);
-  });
+  };
+  return run_in_keeper(signals, part, begun);
 }
 
 }  // namespace pawl::cli

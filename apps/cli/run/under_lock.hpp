@@ -31,6 +31,8 @@ struct UnderLockOptions {
   bool verbose = false;
   std::optional<std::string> log = {};
   std::optional<Duration> at_least = {};
+  bool monitor_retry = false;            ///< waits on while the store is out of reach
+  bool no_fork = false;                  ///< the process that the user has started becomes the command
   std::optional<std::string> line = {};  ///< -c: the command is a shell with this
 };
 

@@ -34,6 +34,11 @@ void add_acquiring(CLI::App& command, UnderLockOptions& options, Context& contex
           "Give up at once if another client holds it; wait for\nthe store's answer for one timeout (5s) at the most")
       ->option_text(" ")
       ->excludes(wait);
+  command
+      .add_flag("--monitor-retry", options.monitor_retry,
+                "Try again while the store cannot be reached, until\n--wait is over; without this the exit code is 121")
+      ->option_text(" ")
+      ->excludes("--no-wait");
   add_duration(command, "--lease", options.lease,
                "How long the store believes in us without hearing\nfrom us; default 30s");
   add_duration(command, "--lock-delay", options.lock_delay,
@@ -64,18 +69,23 @@ void add_under_lock(CLI::App& command, UnderLockOptions& options, Context& conte
   add_duration(command, "--grace", options.grace,
                "Time between TERM and KILL when the lock cannot be\nrenewed; default 5s or a third of the lease. "
                "Shorter\nwhere the store grants a shorter lease");
+  CLI::Option* no_fork = command.add_flag("--no-fork", options.no_fork,
+                                          "Become the command when the lock is held; its descendants\nare not covered");
+  no_fork->option_text(" ");
   CLI::Option* kill = command.add_flag(
       "--kill-children", [&options](std::int64_t) { options.leftovers = Leftovers::kill; },
       "When the command has ended, end its descendants; without\nthis the lock is held until they end");
-  kill->option_text(" ");
+  kill->option_text(" ")->excludes(no_fork);
   command
       .add_flag(
           "--keep-children", [&options](std::int64_t) { options.leftovers = Leftovers::keep; },
           "... or let them go on without the lock")
       ->option_text(" ")
-      ->excludes(kill);
+      ->excludes(kill)
+      ->excludes(no_fork);
   add_duration(command, "--at-least", options.at_least,
-               "Hold the lock for this long, also when the command is\ndone earlier: for hosts whose clocks differ");
+               "Hold the lock for this long, also when the command is\ndone earlier: for hosts whose clocks differ")
+      ->excludes(no_fork);
   const auto take_line = [&options, &context](const std::string& line) {
     if (!context.command.empty()) throw CLI::ValidationError("-c", "stands in place of the command behind --");
     options.line = line;
