@@ -61,6 +61,7 @@ bench: setup
 	@build/pawl bench
 	$(call title,bench: Redis$(comma) beside others; they are built first)
 	@bench/redis_bench.py
+	@bench/redlock_bench.py
 	$(call title,bench: ZooKeeper$(comma) the same)
 	@bench/zookeeper_bench.py
 	$(call title,bench: etcd$(comma) the same)

@@ -49,7 +49,7 @@ class Redis(Subject):
         "redis-py": make_redis_py,
         "redsync": make_go("redsync", "github.com/go-redsync/redsync/v4", polls=True),
         "redislock": make_go("redislock", "github.com/bsm/redislock", polls=True),
-        "redisson": make_redisson,
+        "redisson": make_redisson(),
     }
     turns = {"hand-over": 0.3, "waiters": {10: 0.4, 1000: 1.6}, "threads": 0.2}
     hand_over_goal = 1.5

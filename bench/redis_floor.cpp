@@ -6,9 +6,8 @@
 // list         a token in a list: LPUSH lets go, BLPOP waits. Redis' own way to hand something to one waiting client
 
 #include "bench/participant.hpp"
+#include "bench/redis_wire.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <random>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -30,43 +28,10 @@ namespace {
 
 constexpr std::string_view replay = "replay:";
 
-/// "127.0.0.1" and 6379 of "redis://127.0.0.1:6379".
-sockaddr_in address_of(const std::string& url) {
-  const std::size_t host = url.find("://") + 3;
-  const std::size_t colon = url.find(':', host);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1))));
-  if (::inet_pton(AF_INET, url.substr(host, colon - host).c_str(), &address.sin_addr) != 1) {
-    throw std::runtime_error("not an address: " + url);
-  }
-  return address;
-}
-
-/// 32 hex digits, as pawl's ids have.
-std::string make_id() {
-  thread_local std::mt19937_64 random(std::random_device{}());
-  std::array<char, 33> text{};
-  std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(random()),
-                static_cast<unsigned long long>(random()));
-  return {text.data(), 32};
-}
-
-/// A command as it goes over the wire.
-std::string encode(std::initializer_list<std::string_view> words) {
-  std::string bytes = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string_view word : words) {
-    bytes += '$' + std::to_string(word.size()) + "\r\n";
-    bytes += word;
-    bytes += "\r\n";
-  }
-  return bytes;
-}
-
 class Wire {
  public:
   explicit Wire(const std::string& url) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const sockaddr_in address = address_of(url);
+    const sockaddr_in address = address_of(url.substr(url.find("://") + 3));
     const int on = 1;
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fail("connect");

@@ -1,4 +1,4 @@
-// pawl itself, on any store: a participant of bench/redis_bench.py and bench/zookeeper_bench.py.
+// pawl itself, on any store: a participant of every benchmark here.
 
 #include "bench/participant.hpp"
 
@@ -39,6 +39,11 @@ class Pawl final : public Participant {
     clients_.clear();
     scheme_ = scheme;
     for (int i = 0; i < clients; ++i) clients_.emplace_back(url);
+  }
+  /// Also connects, and founds a cluster of Redlock's.
+  void prepare(const std::string& name) override {
+    const auto first = lock(name, 0);
+    if (first->acquire(now() + 60'000'000'000)) first->release();
   }
   std::unique_ptr<Lock> lock(const std::string& name, int client) override {
     return std::make_unique<PawlLock>(clients_.at(static_cast<std::size_t>(client)).mutex(name, {.scheme = scheme_}));

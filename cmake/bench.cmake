@@ -1,5 +1,5 @@
-# The programs that bench/redis_bench.py, bench/zookeeper_bench.py, bench/mysql_bench.py and bench/etcd_bench.py measure: pawl,
-# and its floors. In build/bench/.
+# The programs that bench/redis_bench.py, bench/redlock_bench.py, bench/zookeeper_bench.py, bench/mysql_bench.py and
+# bench/etcd_bench.py measure: pawl, and its floors. In build/bench/.
 
 add_custom_target(pawl_bench)
 
@@ -18,6 +18,9 @@ if(PAWL_STORE_REDIS OR PAWL_STORE_ZOOKEEPER OR PAWL_STORE_MYSQL OR PAWL_STORE_ET
 endif()
 if(PAWL_STORE_REDIS)
   pawl_bench_program(pawl_redis_floor redis_floor)
+endif()
+if(PAWL_STORE_REDLOCK)
+  pawl_bench_program(pawl_redlock_floor redlock_floor)
 endif()
 if(PAWL_STORE_ZOOKEEPER)
   pawl_bench_program(pawl_zookeeper_floor zookeeper_floor ZooKeeper::ZooKeeper)

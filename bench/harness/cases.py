@@ -11,17 +11,18 @@ THREADS = 8
 SHORT_HOLD = 1000  # microseconds
 
 
-def play_pairs(bench, participants, turn):
-    """Acquire and release, nobody else there: medians, and p99."""
-    fleets = bench.fleets("pairs", participants, 1, 1)
+def play_pairs(bench, participants, turn, case="pairs", harm=lambda: None):
+    """Acquire and release, nobody else there: medians, and p99. `harm` is done to the servers when all are connected."""
+    fleets = bench.fleets(case, participants, 1, 1)
     median, p99 = Turns(), Turns()
+    harm()
 
     def play(fleet, number):
-        words = fleet.members[0].ask(f"pairs pairs-{slug(fleet.who)} {int(turn * 1000)}").split()
+        words = fleet.members[0].ask(f"pairs {case}-{slug(fleet.who)} {int(turn * 1000)}").split()
         median.add(fleet.who.name, int(words[1]))
         p99.add(fleet.who.name, int(words[2]))
 
-    bench.play("pairs", fleets, bench.rounds("pairs", turn, participants), play)
+    bench.play(case, fleets, bench.rounds(case, turn, participants), play)
     return median, p99
 
 

@@ -53,13 +53,27 @@ def make_go(scheme, module, polls):
     return make
 
 
-def make_redisson(cache):
-    folder = SOURCES / "peers/java"
-    target = cache / "redisson"
-    run_or_fail(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), f"-Dpeer.target={target}", "package"])
-    version = re.search(r"redisson</artifactId>\s*<version>([^<]+)", (folder / "pom.xml").read_text()).group(1)
-    command = ["java", "-Xmx512m", "-cp", f"{target}/classes:{target}/lib/*", "RedissonPeer"]
-    return Who("redisson", command, "lock", warm_up=4), version
+def make_redisson(program="RedissonPeer", polls=False):
+    def make(cache):
+        folder = SOURCES / "peers/java"
+        target = cache / "redisson"
+        run_or_fail(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), f"-Dpeer.target={target}", "package"])
+        version = re.search(r"redisson</artifactId>\s*<version>([^<]+)", (folder / "pom.xml").read_text()).group(1)
+        command = ["java", "-Xmx512m", "-cp", f"{target}/classes:{target}/lib/*", program]
+        return Who("redisson", command, "lock", warm_up=4, polls=polls), version
+
+    return make
+
+
+def make_npm(name, module):
+    def make(cache):
+        folder, target = SOURCES / "peers/npm", cache / "npm"  # a program finds its packages beside itself
+        shutil.copytree(folder, target, dirs_exist_ok=True)
+        run_or_fail(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=target)
+        version = re.search(f'"{module}": "[^0-9]*([0-9][^"]*)"', (folder / "package.json").read_text()).group(1)
+        return Who(name, ["node", str(target / "redlock.js")], module, warm_up=0.5, polls=True), version
+
+    return make
 
 
 def make_curator(cache):

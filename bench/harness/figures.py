@@ -55,13 +55,13 @@ def row(bench, name, turns, pawl, floor, goal=None, compared=True, peers=True):
     return told
 
 
-def plain_row(bench, name, turns, goal):
+def plain_row(bench, name, turns, goal=None):
     """Of a ratio that has no floor: the floor's own is told instead."""
     value = turns.median(bench.cast.queue.name)
     floor = turns.median(bench.cast.queue_floor.name)
     told = {"case": name, "unit": "ratio", "pawl": value, "floor": floor, "ratio": value}
     told["goal"] = goal
-    told["met"] = value <= goal if value is not None else None
+    told["met"] = value <= goal if value is not None and goal is not None else None
     told["peers"] = {}
     for who in bench.cast.peers:
         known = turns.median(who.name)

@@ -90,7 +90,7 @@ def tell(what):
 
 def measure(subject, arguments, children, folder):
     cast = Cast(subject, arguments.build, arguments.peers, arguments.cache or arguments.build / "bench/peers", tell)
-    cases = arguments.only or list(subject.cases)
+    cases = [case for case in subject.cases if case in (arguments.only or subject.cases)]
     part = sum(subject.shares[case] for case in cases)
     rows = []
     with open(os.path.join(folder, "participants.log"), "wb") as log:

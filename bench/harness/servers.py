@@ -59,6 +59,31 @@ class RedisServer(Server):
         return re.search(r"v=(\S+)", words).group(1)
 
 
+class RedisNodes:
+    """Five of them, that know nothing of each other."""
+
+    warm_up = 0
+    count = 5
+
+    def __init__(self, children, folder, arguments):
+        folders = [os.path.join(folder, f"node{index}") for index in range(self.count)]
+        for each in folders:
+            os.mkdir(each)
+        self.nodes = [RedisServer(children, each, arguments) for each in folders]
+        self.url = "redlock://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    def place(self, cores):
+        for node in self.nodes:
+            node.place(cores)
+
+    def version(self):
+        return f"{self.nodes[0].version()}, {self.count} of them"
+
+    def signal(self, which, number):
+        for index in which:
+            self.nodes[index].process.send_signal(number)
+
+
 class ZooKeeperServer(Server):
     """Standalone, with Debian's jars; the environment variable PAWL_ZOOKEEPER_CLASSPATH names others. As in production it
     waits for the disk, unless it is told not to."""

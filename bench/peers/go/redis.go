@@ -3,15 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
+	goredsync "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
 
-// redsync and bsm/redislock. One go-redis client per process with its default pool.
+// redsync and bsm/redislock. One go-redis client per server and process with its default pool.
 
 const lease = 30 * time.Second
 
@@ -71,8 +73,14 @@ func (l *redislockLock) acquire(until int64) (bool, error) {
 
 func (l *redislockLock) release() error { return l.held.Release(context.Background()) }
 
-func connect(url string) (*redis.Client, error) {
-	options, err := redis.ParseURL(url)
+// servers tells those of redis://HOST, or of redlock://HOST,HOST,...
+func servers(url string) []string {
+	_, hosts, _ := strings.Cut(url, "://")
+	return strings.Split(hosts, ",")
+}
+
+func connect(server string) (*redis.Client, error) {
+	options, err := redis.ParseURL("redis://" + server)
 	if err != nil {
 		return nil, err
 	}
@@ -81,20 +89,24 @@ func connect(url string) (*redis.Client, error) {
 }
 
 func openRedsync(url string) (func(name string) lock, error) {
-	client, err := connect(url)
-	if err != nil {
-		return nil, err
+	var pools []goredsync.Pool
+	for _, server := range servers(url) {
+		client, err := connect(server)
+		if err != nil {
+			return nil, err
+		}
+		pools = append(pools, goredis.NewPool(client))
 	}
-	pool := redsync.New(goredis.NewPool(client))
+	made := redsync.New(pools...)
 	// Its own pauses, but as many tries as there is time for.
 	const tries = 1 << 30
 	return func(name string) lock {
-		return &redsyncLock{pool.NewMutex(name, redsync.WithExpiry(lease), redsync.WithTries(tries))}
+		return &redsyncLock{made.NewMutex(name, redsync.WithExpiry(lease), redsync.WithTries(tries))}
 	}, nil
 }
 
 func openRedislock(url string) (func(name string) lock, error) {
-	client, err := connect(url)
+	client, err := connect(servers(url)[0])
 	if err != nil {
 		return nil, err
 	}
