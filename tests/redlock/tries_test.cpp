@@ -158,6 +158,7 @@ TEST_F(RedlockTries, ARequestThatArrivesBehindItsUndoTakesNothing) {
 TEST_F(RedlockTries, AnUndoOverANewConnectionLeavesATombstone) {
   Client alice(through_the_proxies(query("&timeout=5s")));
   alice.mutex("job").acquire().value().release().value();
+  ASSERT_TRUE(eventually([&] { return nodes_with(servers_, key_of(prefix(), "job")) == 0; }));
   std::map<std::size_t, std::size_t> before;
   for (std::size_t i = 0; i < nodes; ++i) {
     before[i] = proxies_[i]->seen("EVALSHA acquire");
@@ -174,7 +175,7 @@ TEST_F(RedlockTries, AnUndoOverANewConnectionLeavesATombstone) {
     test::naive::Redis redis(servers_[i].port());
     EXPECT_TRUE(eventually(
         [&] {
-          return redis.number({"EVAL", "return #redis.call('KEYS', ARGV[1] .. 'x:*')", "0", prefix()}) == 1;
+          return redis.number({"EVAL", "return #redis.call('KEYS', ARGV[1] .. 'x:*')", "0", prefix()}) >= 1;
         },
         20s))
         << i;
