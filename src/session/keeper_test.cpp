@@ -70,19 +70,6 @@ TEST_F(KeeperTest, ALostSessionIsReplacedByAnother) {
   EXPECT_TRUE(session() == second) << "the end of the old one does not disturb the new one";
 }
 
-// For a caller who gives up at the same moment as the keeper does.
-TEST_F(KeeperTest, SaysWhyNoSessionCouldBeOpenedYet) {
-  EXPECT_EQ(keeper().trouble(lease), "");
-  alice_.faults->cut();
-  Started<Opened> opening = start_session();
-  pass(timeout / 2);
-  EXPECT_NE(keeper().trouble(lease), "");
-  EXPECT_EQ(keeper().trouble(10s), "");
-  alice_.faults->heal();
-  EXPECT_TRUE(await<Opened>(opening));
-  EXPECT_EQ(keeper().trouble(lease), "");
-}
-
 TEST_F(KeeperTest, SessionsInDoubtAreRenewedAtOnceAndNotAtTheirNextRenewal) {
   const auto first = session();
   const auto second = session(10s);
