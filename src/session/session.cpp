@@ -43,7 +43,7 @@ void Session::wait_for_news(Membership membership, bool on) {
 
 void Session::start(Time sent, std::function<void()> over) {
   last_sent_ = sent;
-  next_renewal_ = sent + grant_.lease / 3;
+  next_renewal_ = sent + interval();
   validity_->watch(std::shared_ptr<Validity::Watcher>(shared_from_this(), this));
   validity_->confirm(sent);
   base::spawn(runtime_, keep(shared_from_this(), std::move(over)));
@@ -74,6 +74,8 @@ void Session::lost(const char* why) {
   for (const auto& [membership, seat] : members) seat.member->session_lost();
 }
 
+Duration Session::interval() const { return std::min(grant_.lease / 3, grant_.renew_within); }
+
 bool Session::idle() const {
   if (planted(Bug::renew_after_lost) && !validity_->valid()) return false;
   return members_.empty() && runtime_.now() >= base::after(idle_since_, grant_.lease);
@@ -102,7 +104,7 @@ awaitable<void> Session::renew() {
   if (ended_ && !planted(Bug::renew_after_lost)) co_return;
   if (renewal) {
     base::tally(context_->telemetry.renewals);
-    const Duration usual = grant_.lease / 3;
+    const Duration usual = interval();
     next_renewal_ = std::min(next_renewal_, sent + (waiting_ > 0 ? std::min(usual, ask_for_news) : usual));
     const Time counts_from = renewal->counts_from.value_or(sent);
     const Time confirmed = planted(Bug::deadline_from_reply) ? runtime_.now() : counts_from;

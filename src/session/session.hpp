@@ -37,7 +37,7 @@ class Member {
 /// | live   | live              | live, tries sooner | ended: members told              | ended                        |
 /// | ended  | -                 | -                  | -                                | -                            |
 ///
-/// Renewed at every third of the lease, and every 5 s while a member waits: one request, whatever the number of members.
+/// Renewed at every third of the lease, more often where the store says so, and every 5 s while a member waits: one request, whatever the number of members.
 /// An ended session is never renewed again, and is closed at the store until that is confirmed or its lease is over.
 /// Threads: on the executor only; validity() is safe everywhere.
 class Session final : public std::enable_shared_from_this<Session>, private Validity::Watcher {
@@ -76,6 +76,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Vali
   void lost(const char* why);
   void validity_lost(const char* why) override;
   bool idle() const;
+  Duration interval() const;
 
   const std::shared_ptr<Context> context_;
   Runtime& runtime_;

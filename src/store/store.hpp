@@ -21,6 +21,8 @@ struct SessionRequest {
 struct SessionGrant {
   SessionId id;
   Duration lease;  ///< what the store granted; it may clamp
+  /// A store that cannot notify a holder whose lock was taken away is renewed this often, whatever the lease.
+  Duration renew_within = Duration::max();
 };
 
 /// How many claims a renewal names at most.

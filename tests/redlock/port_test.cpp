@@ -12,7 +12,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -44,6 +46,7 @@ class RedlockPort : public testing::Test {
     store_ = store::open_store(base::Url::parse(url).value(), runtime_).value();
     store::Surroundings surroundings;
     surroundings.timeout = 5s;
+    surroundings.sessions_in_doubt = [this] { ++doubts_; };
     store_->attach(std::move(surroundings));
   }
 
@@ -79,6 +82,7 @@ class RedlockPort : public testing::Test {
     }
   }
 
+  std::atomic<int> doubts_ = 0;
   RedisServers servers_{nodes};
   std::vector<std::unique_ptr<Proxy>> proxies_;
   base::RealRuntime runtime_;
@@ -110,6 +114,56 @@ TEST_F(RedlockPort, AClaimThatIsWithdrawnWhileItWaitsForTheNodesTakesNothing) {
   EXPECT_TRUE(test::take(withdrawn));
   EXPECT_EQ(test::take(claim).code(), Errc::not_owner);
   EXPECT_EQ(nodes_with(servers_, key_of("p:", "job")), 0U);
+}
+
+// So that a holder finds out now, and not a third of its lease later.
+TEST_F(RedlockPort, AMemberThatComesBackWithoutItsDataPutsTheSessionsInDoubt) {
+  open();
+  const int before = doubts_;
+  servers_[1].kill();
+  servers_[1].start();
+  EXPECT_TRUE(eventually([&] { return doubts_ > before; }));
+}
+
+// Also by nodes that have forgotten it: or they would let one of their number rejoin too early.
+TEST_F(RedlockPort, ALeaseIsAnnouncedAgainInANewEpochBeforeItIsUsed) {
+  const SessionId session = open();
+  const Claim wanted = wish(session, "job");
+  for (std::size_t i = 0; i < nodes; ++i) {
+    test::naive::Redis redis(servers_[i].port());
+    redis.call({"FLUSHALL"});
+    redis.call({"SET", key_of("p:", "job"), "bob"});
+  }
+  Result<ClaimState> state = run(scheme().claim(wanted, soon()));
+  for (int i = 0; i < 10 && !state; ++i) state = run(scheme().claim(wanted, soon()));
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_TRUE(std::holds_alternative<store::Waiting>(*state));
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    told += test::naive::Redis(servers_[i].port()).call({"HGET", "p:meta", "longest"}) == "60000" ? 1 : 0;
+  }
+  EXPECT_GE(told, 3U);
+}
+
+// In scripts of 500 each.
+TEST_F(RedlockPort, ManyClaimsAreRenewedAndCountedOneByOne) {
+  const SessionId session = open();
+  constexpr std::size_t claims = 1201;
+  std::vector<Claim> held;
+  for (std::size_t i = 0; i < claims; ++i) held.push_back(wish(session, "job-" + std::to_string(i)));
+  for (const Claim& claim : held) {
+    const Result<ClaimState> state = run(scheme().claim(claim, soon()));
+    ASSERT_TRUE(state && std::holds_alternative<store::Granted>(*state));
+  }
+  for (const std::size_t lost : {0U, 600U, 1200U}) {
+    for (std::size_t i = 0; i < nodes; ++i) {
+      test::naive::Redis(servers_[i].port()).call({"DEL", key_of("p:", held[lost].key.name.bytes())});
+    }
+  }
+  const Result<store::Renewal> renewal = run(store_->renew(session, soon()));
+  ASSERT_TRUE(renewal) << renewal.error().message;
+  EXPECT_EQ(std::set(renewal->unconfirmed.begin(), renewal->unconfirmed.end()),
+            (std::set{held[0].id, held[600].id, held[1200].id}));
 }
 
 }  // namespace

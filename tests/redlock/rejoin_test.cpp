@@ -85,5 +85,22 @@ TEST_F(RedlockRejoin, EveryNodeMayBeFlushedInTurn) {
   }
 }
 
+// It has forgotten locks that stand: where the others are a majority, a new epoch is no shorter way back.
+TEST_F(RedlockRejoin, ANewEpochLeavesANodeThatHasForgottenItsLocksToRejoin) {
+  Client alice(url("&lease=10m"));
+  warm_up(alice);
+  Hold hold = alice.mutex("job").acquire({.wait = 60s}).value();
+  restart_empty(2);
+  Client operator_(url(), {.connect = Connect::lazy});
+  const Result<std::uint64_t> epoch = operator_.raise_epoch();
+  ASSERT_TRUE(epoch) << epoch.error().message;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    const auto of = test::naive::Redis(servers_[node].port()).call({"HGET", "r:meta", "epoch"});
+    EXPECT_EQ(of.value_or("none"), node == 2 ? "none" : std::to_string(*epoch)) << node;
+  }
+  EXPECT_EQ(operator_.mutex("job").try_acquire().code(), Errc::busy);
+  EXPECT_TRUE(hold.valid());
+}
+
 }  // namespace
 }  // namespace pawl

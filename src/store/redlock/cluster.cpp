@@ -12,30 +12,6 @@
 
 namespace pawl::store::redlock {
 
-namespace {
-
-/// What members say of an outsider.
-struct Vouching {
-  explicit Vouching(base::Runtime& runtime) : wakeup(runtime) {}
-  std::vector<Voucher> vouchers = {};
-  std::size_t asked = 0;
-  std::size_t heard = 0;
-  base::Wakeup wakeup;
-};
-
-Voucher voucher_of(const Reply& reply) {
-  Voucher voucher;
-  voucher.known_for = redis::from_milliseconds(reply.items[1]);
-  voucher.longest = redis::from_milliseconds(reply.items[2]);
-  for (std::size_t i = 3; i + 1 < reply.items.size(); i += 2) {
-    const auto bucket = static_cast<std::uint32_t>(redis::whole(reply.items[i].text));
-    voucher.counters[bucket] = redis::whole(reply.items[i + 1].text);
-  }
-  return voucher;
-}
-
-}  // namespace
-
 Cluster::Cluster(base::Runtime& runtime, Config config)
     : runtime_(runtime),
       config_(std::move(config)),
@@ -65,7 +41,10 @@ void Cluster::make_nodes() {
     const auto told = [weak = weak_from_this(), node = nodes_.size()] {
       if (const auto self = weak.lock()) self->changed(node);
     };
-    nodes_.push_back(std::make_shared<Node>(runtime_, config_, address, told));
+    const auto forgot = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->a_member_forgot();
+    };
+    nodes_.push_back(std::make_shared<Node>(runtime_, config_, address, told, forgot));
     nodes_.back()->attach(surroundings_.credentials);
     releases_.push_back(std::make_shared<ReleaseQueue>(runtime_, config_, nodes_.back(), weak_from_this()));
   }
@@ -77,17 +56,8 @@ Deadline Cluster::node_deadline(Deadline deadline) const {
   return deadline.sooner(base::after(runtime_.now(), config_.node_timeout));
 }
 
-// No claim waits for it.
-Duration Cluster::help_timeout() const { return std::min(4 * config_.node_timeout, config_.timeout); }
-
 bool Cluster::is_silent(std::size_t node) const {
   return runtime_.now() - nodes_[node]->last_answer() >= config_.node_timeout;
-}
-
-std::size_t Cluster::silent_nodes() const {
-  std::size_t silent = 0;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) silent += is_silent(i) ? 1 : 0;
-  return silent;
 }
 
 void Cluster::changed(std::size_t node) {
@@ -95,10 +65,29 @@ void Cluster::changed(std::size_t node) {
   if (nodes_[node]->is_up()) releases_[node]->connected();
 }
 
+// What a client holds may be among what was forgotten: it finds out now, and not at its next renewal.
+void Cluster::a_member_forgot() {
+  if (epoch_ != 0 && surroundings_.sessions_in_doubt) surroundings_.sessions_in_doubt();
+}
+
 std::vector<NodeRecord> Cluster::records() const {
   std::vector<NodeRecord> records;
-  for (const auto& node : nodes_) records.push_back(node->record());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) records.push_back(twin_of(i) ? NodeRecord() : nodes_[i]->record());
   return records;
+}
+
+// Two names of one server: it has one vote.
+std::optional<std::size_t> Cluster::twin_of(std::size_t node) const {
+  if (!nodes_[node]->is_up()) return std::nullopt;
+  for (std::size_t i = 0; i < node; ++i) {
+    if (nodes_[i]->is_up() && nodes_[i]->life() == nodes_[node]->life()) return i;
+  }
+  return std::nullopt;
+}
+
+Error Cluster::is_twin(std::size_t node, Errc code) const {
+  const std::string other = nodes_[twin_of(node).value_or(node)]->name();
+  return {code, nodes_[node]->name() + " and " + other + " are one server: each node has one vote"};
 }
 
 bool Cluster::majority_is_up() const {
@@ -195,8 +184,9 @@ awaitable<void> Cluster::join_one([[maybe_unused]] std::shared_ptr<Cluster> self
 
 awaitable<void> Cluster::join_all(std::vector<std::size_t> nodes, std::uint64_t epoch, Deadline deadline) {
   const auto self = shared_from_this();
-  std::uint64_t id = store_id_ != 0 ? store_id_.load() : id_on_the_nodes();
-  if (id == 0) id = fresh_id_;
+  // What the nodes say goes first: another client may have founded the cluster under another one.
+  std::uint64_t id = id_on_the_nodes();
+  if (id == 0) id = store_id_ != 0 ? store_id_.load() : fresh_id_;
   for (const std::size_t i : nodes) {
     Words words{std::to_string(epoch), base::hex(id), "0", "0"};
     ++greeting_;
@@ -220,7 +210,7 @@ struct Cluster::Connecting {
 std::vector<std::size_t> Cluster::reached() const {
   std::vector<std::size_t> reached;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_[i]->is_in_doubt()) reached.push_back(i);
+    if (!nodes_[i]->is_in_doubt() && !twin_of(i)) reached.push_back(i);
   }
   return reached;
 }
@@ -249,6 +239,9 @@ awaitable<Result<void>> Cluster::connect(Deadline deadline) {
     // At first all of them: a client that knows no more than a majority is refused by any other claim on one of these.
     const bool first_contact = epoch_ == 0 && round == 0;
     co_await greet_all(!first_contact, node_deadline(deadline));
+    for (std::size_t i = 0; first_contact && i < nodes_.size(); ++i) {
+      if (twin_of(i)) co_return is_twin(i, Errc::invalid_argument);
+    }
     seen = assess(records());
     if (seen.state == State::ready) {
       settle(seen.epoch);
@@ -283,8 +276,12 @@ awaitable<Result<std::uint64_t>> Cluster::ask_epoch(bool raise, Deadline deadlin
     if (!up) co_return up.error();
     co_return epoch_;
   }
-  std::vector<std::size_t> nodes = reached();
-  if (nodes.size() < majority()) co_return why(assess(records()));
+  // Those that have forgotten locks rejoin as always, where the others are a majority.
+  const Assessment before = assess(records());
+  std::vector<std::size_t> nodes = before.members;
+  nodes.insert(nodes.end(), before.lagging.begin(), before.lagging.end());
+  if (nodes.size() < majority()) nodes = reached();
+  if (nodes.size() < majority()) co_return why(before);
   const std::uint64_t epoch = new_epoch();
   co_await join_all(std::move(nodes), epoch, node_deadline(deadline));
   const Assessment seen = assess(records());
@@ -293,66 +290,6 @@ awaitable<Result<std::uint64_t>> Cluster::ask_epoch(bool raise, Deadline deadlin
   }
   settle(seen.epoch);
   co_return epoch_;
-}
-
-// One that is in doubt has no record here: it is neither an outsider nor lagging before it was greeted again.
-bool Cluster::needs_help(const Assessment& seen) const {
-  if (seen.state != Assessment::State::ready) return false;
-  const bool in_doubt =
-      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->is_up() && node->is_in_doubt(); });
-  return in_doubt || !seen.outsiders.empty() || !seen.lagging.empty();
-}
-
-void Cluster::help_outsiders() {
-  if (!needs_help(assess(records())) || std::exchange(helping_, true)) return;
-  base::spawn(runtime_, help(shared_from_this()));
-}
-
-awaitable<void> Cluster::help([[maybe_unused]] std::shared_ptr<Cluster> self) {
-  co_await greet_all(false, Deadline::in(runtime_.now(), help_timeout()));
-  const Assessment seen = assess(records());
-  const bool ready = seen.state == Assessment::State::ready;
-  if (ready && !seen.lagging.empty()) {
-    const Deadline deadline = Deadline::in(runtime_.now(), help_timeout());
-    co_await join_all(seen.lagging, seen.epoch, deadline);
-  }
-  for (const std::size_t outsider : seen.outsiders) {
-    if (!ready) break;
-    const Deadline until = Deadline::in(runtime_.now(), help_timeout());
-    co_await help_one(outsider, seen.members, seen.epoch, until);
-  }
-  helping_ = false;
-}
-
-awaitable<void> Cluster::help_one(std::size_t outsider, std::vector<std::size_t> members, std::uint64_t epoch,
-                                  Deadline deadline) {
-  const auto self = shared_from_this();
-  const std::string nonce = nodes_[outsider]->record().nonce;
-  if (nonce.empty()) co_return;
-  const auto vouching = std::make_shared<Vouching>(runtime_);
-  const Hear hear = [vouching](std::size_t, const Result<Reply>& answer) {
-    ++vouching->heard;
-    if (answer && answer->items.size() >= 3) vouching->vouchers.push_back(voucher_of(*answer));
-    vouching->wakeup.notify();
-  };
-  for (const std::size_t i : members) {
-    ++vouching->asked;
-    Words words{nonce};
-    ask(i, epoch, scripts().vouch, std::move(words), deadline, hear);
-  }
-  while (vouching->heard < vouching->asked && !deadline.passed(runtime_.now())) {
-    co_await vouching->wakeup.wait(deadline.at);
-  }
-  const Admission admission = admit(size(), vouching->vouchers, help_timeout());
-  if (!admission.granted) co_return;
-  Words words{std::to_string(epoch), base::hex(store_id_), "1", redis::milliseconds(admission.longest)};
-  for (const auto& [bucket, counter] : admission.counters) {
-    words.push_back(std::to_string(bucket));
-    words.push_back(std::to_string(counter));
-  }
-  ++greeting_;
-  const Deadline until = Deadline::in(runtime_.now(), help_timeout());
-  co_await join_one(self, outsider, nonce, std::move(words), until);
 }
 
 void Cluster::ask(std::size_t node, std::uint64_t epoch, const redis::Script& script, Words arguments,
@@ -367,6 +304,11 @@ void Cluster::ask_all(const redis::Script& script, const Words& arguments, Deadl
 
 awaitable<void> Cluster::ask_one([[maybe_unused]] std::shared_ptr<Cluster> self, std::size_t node, std::uint64_t epoch,
                                  const redis::Script& script, Words arguments, Deadline deadline, Hear hear) {
+  if (twin_of(node)) {
+    const Result<Reply> none = is_twin(node, Errc::store_unavailable);
+    hear(node, none);
+    co_return;
+  }
   const bool patient = !majority_is_up();
   Result<Reply> answer =
       co_await answered(nodes_[node]->run_as_voter(script, epoch, std::move(arguments), patient, deadline));

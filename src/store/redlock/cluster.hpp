@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace pawl::store::redlock {
@@ -33,7 +34,6 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   /// It has not answered anything for that long. A node that has much to do is late, and not silent.
   bool is_silent(std::size_t node) const;
-  std::size_t silent_nodes() const;
 
   /// Until the members are a majority. Founds the cluster if it was never used.
   awaitable<Result<void>> connect(Deadline deadline);
@@ -70,6 +70,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   awaitable<void> help_one(std::size_t outsider, std::vector<std::size_t> members, std::uint64_t epoch,
                            Deadline deadline);
   std::vector<NodeRecord> records() const;
+  std::optional<std::size_t> twin_of(std::size_t node) const;
+  Error is_twin(std::size_t node, Errc code) const;
   std::vector<std::size_t> reached() const;
   std::uint64_t new_epoch() const;
   const Node* refusing_node() const;
@@ -81,6 +83,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   Error why(const Assessment& seen) const;
   void make_nodes();
   void changed(std::size_t node);
+  void a_member_forgot();
 
   base::Runtime& runtime_;
   Config config_;

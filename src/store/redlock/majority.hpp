@@ -58,6 +58,7 @@ class Majority final : public Scheme {
     Owner owner = {};
     base::Time confirmed = {};  // from when its lease counts
     std::uint64_t changes = 0;
+    std::uint64_t announced_in = 0;  // epoch
   };
   /// A claim that this client has made and not withdrawn.
   struct Entry {
@@ -76,6 +77,9 @@ class Majority final : public Scheme {
   };
   using SharedEntry = std::shared_ptr<Entry>;
   using SharedAttempt = std::shared_ptr<Attempt>;
+
+  awaitable<Result<void>> announce(Duration lease, Deadline deadline);
+  awaitable<Result<void>> announce_anew(SessionId session, Deadline deadline);
 
   // Claiming.
   bool is_live(SessionId session) const;
@@ -96,6 +100,7 @@ class Majority final : public Scheme {
 
   // Renewal.
   struct Round;
+  Words renewal_words(const Round& round, std::size_t first, std::size_t count) const;
   std::shared_ptr<Round> ask_to_renew(SessionId session, Deadline deadline);
   Result<Renewal> count(const Round& round, SessionId session);
   void top_up(const Round& round);

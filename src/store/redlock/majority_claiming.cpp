@@ -188,6 +188,7 @@ awaitable<Result<ClaimState>> Majority::claim(Claim claim, Deadline deadline) {
   entry->held = false;
   entry->asking = true;
   Result<void> up = co_await cluster->connect(deadline);
+  if (up) up = co_await announce_anew(claim.session, deadline);
   // Much may have happened meanwhile: an outage may be longer than the lease.
   const Error none = why_not(entry);
   if (none.code != Errc{} || !up) {

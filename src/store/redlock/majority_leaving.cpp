@@ -17,18 +17,18 @@ class Leaving final : public Answers {
  public:
   explicit Leaving(Cluster& cluster) : Answers(cluster), majority_(cluster.majority()) {}
 
-  void hear(const Result<Reply>& answer) {
+  void hear(std::size_t node, const Result<Reply>& answer) {
     if (!answer) {
       poll_.failed();
       unknown_ = unknown_ || !nothing_was_done(answer);
     } else {
       answer->number() == 1 ? poll_.yes() : poll_.no();
     }
-    wakeup_.notify();
+    heard(node);
   }
-  void hear_nothing_there() {
+  void hear_nothing_there(std::size_t node) {
     poll_.no();
-    wakeup_.notify();
+    heard(node);
   }
   Result<Withdrawn> outcome() const {
     if (poll_.answered() < majority_) {
@@ -85,11 +85,11 @@ awaitable<Result<Withdrawn>> Majority::withdraw(Claim claim, Withdrawal how, Dea
   Result<void> up = co_await cluster->connect(deadline);
   if (!up && !entry) co_return up.error();
   const auto leaving = std::make_shared<Leaving>(*cluster);
-  const Cluster::Hear hear = [leaving](std::size_t, const Result<Reply>& answer) { leaving->hear(answer); };
+  const Cluster::Hear hear = [leaving](std::size_t node, const Result<Reply>& answer) { leaving->hear(node, answer); };
   Release release;
   release.lock_delay = how.ending == Ending::failed ? claim.lock_delay : Duration::zero();
   release_all(claim, unsettled ? nullptr : entry.get(), release, hear,
-              [leaving](std::size_t) { leaving->hear_nothing_there(); });
+              [leaving](std::size_t node) { leaving->hear_nothing_there(node); });
   co_await Answers::wait(leaving, cluster, deadline);
   co_return leaving->outcome();
 }
@@ -108,7 +108,7 @@ awaitable<Result<void>> Majority::close_session(SessionId session, Deadline dead
   // A node has closed it when it has answered for each of its claims.
   const auto left = std::make_shared<std::vector<std::size_t>>(cluster->size(), ended.size());
   const auto one_less = [question, left](std::size_t node) {
-    if (--(*left)[node] == 0) question->yes();
+    if (--(*left)[node] == 0) question->yes(node);
   };
   const Cluster::Hear hear = [one_less](std::size_t node, const Result<Reply>& answer) {
     if (answer) one_less(node);

@@ -23,23 +23,28 @@ struct Majority::Round final : Answers {
     std::vector<std::size_t> missing = {};  // nodes that have not got it
   };
 
-  explicit Round(Cluster& cluster) : Answers(cluster), sent(cluster.runtime().now()) {}
+  explicit Round(Cluster& cluster)
+      : Answers(cluster), sent(cluster.runtime().now()), parts_heard_(cluster.size()), incomplete_(cluster.size()) {}
 
-  void hear(std::size_t node, const Result<Reply>& answer) {
-    const bool complete = answer && answer->items.size() == claims.size() + 1;
-    complete ? poll_.yes() : poll_.failed();
-    for (std::size_t i = 0; i < claims.size(); ++i) {
+  /// To what was asked of that part of the claims.
+  void hear(std::size_t node, std::size_t first, std::size_t count, const Result<Reply>& answer) {
+    const bool complete = answer && answer->items.size() == count + 1;
+    for (std::size_t i = 0; i < count; ++i) {
       if (complete) {
-        hear_of(claims[i], node, answer->items[i + 1].number());
+        hear_of(claims[first + i], node, answer->items[i + 1].number());
       } else {
-        claims[i].poll.failed();
+        claims[first + i].poll.failed();
       }
     }
-    wakeup_.notify();
+    incomplete_[node] = incomplete_[node] || !complete;
+    if (++parts_heard_[node] < parts) return wakeup_.notify();
+    incomplete_[node] ? poll_.failed() : poll_.yes();
+    heard(node);
   }
 
   const base::Time sent;
   std::vector<One> claims = {};
+  std::size_t parts = 1;  // requests to each node
 
  private:
   static void hear_of(One& one, std::size_t node, std::int64_t said) {
@@ -56,23 +61,41 @@ struct Majority::Round final : Answers {
     });
     return poll_.pending() == 0 || (poll_.verdict() != Poll::Verdict::open && !open);
   }
+
+  std::vector<std::size_t> parts_heard_;  // by node
+  std::vector<bool> incomplete_;
 };
 
-std::shared_ptr<Majority::Round> Majority::ask_to_renew(SessionId session, Deadline deadline) {
+Words Majority::renewal_words(const Round& round, std::size_t first, std::size_t count) const {
   const Config& config = cluster_->config();
-  const auto round = std::make_shared<Round>(*cluster_);
   Words words;
-  for (const auto& [id, entry] : entries_) {
-    if (entry->claim.session != session) continue;
-    round->claims.emplace_back(entry, cluster_->size());
-    words.push_back(to_string(id));
-    words.push_back(key_of(config, entry->claim.key));
-    words.push_back(lock_id(entry->claim.key));
-    words.push_back(redis::milliseconds(life_of(config, entry->claim)));
-    words.push_back(entry->held ? std::to_string(entry->token.counter()) : "");
+  for (std::size_t i = first; i < first + count; ++i) {
+    const Entry& entry = *round.claims[i].entry;
+    words.push_back(to_string(entry.claim.id));
+    words.push_back(key_of(config, entry.claim.key));
+    words.push_back(lock_id(entry.claim.key));
+    words.push_back(redis::milliseconds(life_of(config, entry.claim)));
+    words.push_back(entry.held ? std::to_string(entry.token.counter()) : "");
   }
-  cluster_->ask_all(scripts().renew, words, deadline,
-                    [round](std::size_t node, const Result<Reply>& answer) { round->hear(node, answer); });
+  return words;
+}
+
+std::shared_ptr<Majority::Round> Majority::ask_to_renew(SessionId session, Deadline deadline) {
+  constexpr std::size_t most_at_once = 500;  // claims in one script: a node does nothing else meanwhile
+  const auto round = std::make_shared<Round>(*cluster_);
+  for (const auto& [id, entry] : entries_) {
+    if (entry->claim.session == session) round->claims.emplace_back(entry, cluster_->size());
+  }
+  const std::size_t claims = round->claims.size();
+  round->parts = std::max<std::size_t>((claims + most_at_once - 1) / most_at_once, 1);
+  for (std::size_t part = 0; part < round->parts; ++part) {
+    const std::size_t first = part * most_at_once;
+    const std::size_t count = std::min(most_at_once, claims - first);
+    cluster_->ask_all(scripts().renew, renewal_words(*round, first, count), deadline,
+                      [round, first, count](std::size_t node, const Result<Reply>& answer) {
+                        round->hear(node, first, count, answer);
+                      });
+  }
   return round;
 }
 
@@ -88,6 +111,7 @@ awaitable<Result<Renewal>> Majority::renew(SessionId session, Deadline deadline)
   }
   cluster->help_outsiders();
   Result<void> up = co_await cluster->connect(deadline);
+  if (up) up = co_await announce_anew(session, deadline);
   if (!up) co_return up.error();
   const std::shared_ptr<Round> round = ask_to_renew(session, deadline);
   co_await Answers::wait(round, cluster, deadline);

@@ -60,12 +60,12 @@ awaitable<Result<Standing>> Majority::look(Claim claim, Deadline deadline) {
   const auto question = std::make_shared<Question>(*cluster);
   const auto asked_to_let_go = std::make_shared<bool>(false);
   const Words words{to_string(claim.id), key_of(cluster->config(), claim.key)};
-  const Cluster::Hear hear = [question, asked_to_let_go](std::size_t, const Result<Reply>& answer) {
+  const Cluster::Hear hear = [question, asked_to_let_go](std::size_t node, const Result<Reply>& answer) {
     const bool told = answer && !answer->items.empty();
-    if (!told) return question->failed();
-    if (!answer->items[0].is("held")) return question->no();
+    if (!told) return question->failed(node);
+    if (!answer->items[0].is("held")) return question->no(node);
     *asked_to_let_go = *asked_to_let_go || (answer->items.size() == 2 && answer->items[1].is("1"));
-    question->yes();
+    question->yes(node);
   };
   cluster->ask_all(scripts().look, words, deadline, hear);
   co_await Answers::wait(question, cluster, deadline);
@@ -94,7 +94,7 @@ awaitable<Result<void>> Majority::relabel(Claim claim, Deadline deadline) {
   const auto question = std::make_shared<Question>(*cluster);
   const Words words{to_string(claim.id), claim.label};
   cluster->ask_all(scripts().relabel, words, deadline,
-                   [question](std::size_t, const Result<Reply>& answer) { question->count(answer); });
+                   [question](std::size_t node, const Result<Reply>& answer) { question->count(node, answer); });
   co_await Answers::wait(question, cluster, deadline);
   if (question->verdict() == Poll::Verdict::yes) co_return Result<void>();
   co_return Error{Errc::outcome_unknown, "too few nodes have answered"};
@@ -111,10 +111,10 @@ awaitable<Result<std::vector<LockView>>> Majority::views_of(std::vector<LockKey>
     words.push_back(lock_id(key));
     words.push_back(key_of(cluster->config(), key));
   }
-  cluster->ask_all(scripts().inspect, words, deadline, [question, seen](std::size_t, const Result<Reply>& answer) {
+  cluster->ask_all(scripts().inspect, words, deadline, [question, seen](std::size_t node, const Result<Reply>& answer) {
     const bool told = answer && answer->items.size() == seen->size() + 1;
     for (std::size_t i = 0; told && i < seen->size(); ++i) (*seen)[i].hear(answer->items[i + 1]);
-    told ? question->yes() : question->failed();
+    told ? question->yes(node) : question->failed(node);
   });
   co_await Answers::wait(question, cluster, deadline);
   if (question->verdict() != Poll::Verdict::yes) co_return too_few_answers();
@@ -144,14 +144,14 @@ awaitable<Result<std::vector<std::string>>> Majority::names_on_the_nodes(Deadlin
     for (std::size_t i = 0; i < cluster->size(); ++i) {
       const std::string cursor = scan->ask(i);
       if (cursor.empty()) {
-        question->yes();
+        question->yes(i);
         continue;
       }
       Words words{cursor, pattern};
       cluster->ask(i, cluster->epoch(), scripts().names, std::move(words), deadline,
                    [question, scan](std::size_t node, const Result<Reply>& answer) {
                      scan->hear(node, answer);
-                     question->count(answer);
+                     question->count(node, answer);
                    });
     }
     co_await Answers::wait(question, cluster, deadline);
@@ -165,7 +165,7 @@ awaitable<Result<std::vector<LockView>>> Majority::list(std::string prefix, Dead
   Result<std::vector<std::string>> names = co_await names_on_the_nodes(deadline);
   if (!names) co_return names.error();
   std::vector<LockView> views;
-  constexpr std::size_t most_at_once = 200;
+  constexpr std::size_t most_at_once = 10;  // a node shows up to 500 waiters of each, in one script
   for (auto name = names->begin(); name != names->end();) {
     std::vector<LockKey> keys;
     for (; name != names->end() && keys.size() < most_at_once; ++name) {
@@ -190,7 +190,7 @@ awaitable<Result<bool>> Majority::check(LockKey key, Token token, Deadline deadl
   const auto question = std::make_shared<Question>(*cluster);
   const Words words{key_of(cluster->config(), key), std::to_string(token.epoch()), std::to_string(token.counter())};
   cluster->ask_all(scripts().check, words, deadline,
-                   [question](std::size_t, const Result<Reply>& answer) { question->count_number(answer); });
+                   [question](std::size_t node, const Result<Reply>& answer) { question->count_number(node, answer); });
   co_await Answers::wait(question, cluster, deadline);
   if (question->verdict() == Poll::Verdict::yes) co_return true;
   if (question->verdict() == Poll::Verdict::no) co_return false;
@@ -203,7 +203,9 @@ awaitable<Result<bool>> Majority::revoke(LockKey key, ClaimId claim, bool now, D
   Result<void> up = co_await cluster->connect(deadline);
   if (!up) co_return up.error();
   const auto question = std::make_shared<Question>(*cluster);
-  const Cluster::Hear hear = [question](std::size_t, const Result<Reply>& answer) { question->count_number(answer); };
+  const Cluster::Hear hear = [question](std::size_t node, const Result<Reply>& answer) {
+    question->count_number(node, answer);
+  };
   if (now) {
     Claim taken{claim, {}, key};
     taken.lease = tombstone_life;

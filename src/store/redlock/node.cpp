@@ -12,12 +12,13 @@
 
 namespace pawl::store::redlock {
 
-Node::Node(base::Runtime& runtime, Config config, net::Address address, Changed changed)
+Node::Node(base::Runtime& runtime, Config config, net::Address address, Changed changed, Forgot forgot)
     : runtime_(runtime),
       config_(std::move(config)),
       address_(std::move(address)),
       meta_key_(config_.prefix + "meta"),
-      changed_(std::move(changed)) {}
+      changed_(std::move(changed)),
+      forgot_(std::move(forgot)) {}
 
 void Node::make_connection() {
   if (connection_) return;
@@ -110,7 +111,12 @@ awaitable<Result<void>> Node::hello(Deadline deadline) {
   record_.of_this_life = items[2].is("1");
   record_.used = items[3].is("1");
   store_ = items[4].text;
+  note_membership(record_.is_member_of(record_.epoch) && record_.epoch != 0);
   co_return Result<void>();
+}
+
+void Node::note_membership(bool member) {
+  if (std::exchange(was_member_, member) && !member) forgot_();
 }
 
 awaitable<Result<void>> Node::greet_again(Deadline deadline) {
@@ -166,7 +172,10 @@ awaitable<Result<Reply>> Node::run_as_voter(const redis::Script& script, std::ui
   const bool stranger = answer && answer->items.size() == 1 && answer->items[0].is("stranger");
   if (!stranger) co_return answer;
   // News only where we took it for a member: it may have been greeted since this was asked.
-  if (record_.is_member_of(epoch)) doubt();
+  if (record_.is_member_of(epoch)) {
+    doubt();
+    note_membership(false);
+  }
   co_return no_voter;
 }
 

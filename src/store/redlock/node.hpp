@@ -27,7 +27,10 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Tells of a new greeting, and of a connection that is gone.
   using Changed = std::function<void()>;
 
-  Node(base::Runtime& runtime, Config config, net::Address address, Changed changed);
+  /// Tells that it was a member, and has lost its data or was restarted since.
+  using Forgot = std::function<void()>;
+
+  Node(base::Runtime& runtime, Config config, net::Address address, Changed changed, Forgot forgot);
 
   void attach(std::function<Result<Credentials>()> credentials) { ask_credentials_ = std::move(credentials); }
   void stop();
@@ -37,6 +40,8 @@ class Node : public std::enable_shared_from_this<Node> {
   /// What it said last; not reached while the connection is down, or while it is in doubt.
   NodeRecord record() const;
   const std::string& store() const { return store_; }
+  /// Of the server that it is connected to.
+  const redis::Life& life() const { return life_; }
   const Error& trouble() const { return trouble_; }
   /// It has said since that it is no member: ask it again what it is.
   bool is_in_doubt() const { return !is_up() || in_doubt_; }
@@ -67,6 +72,7 @@ class Node : public std::enable_shared_from_this<Node> {
   void make_connection();
   awaitable<Result<void>> greet(Deadline deadline);
   awaitable<Result<void>> hello(Deadline deadline);
+  void note_membership(bool member);
   awaitable<Result<void>> connected(bool patient, Deadline deadline);
   awaitable<Result<Reply>> evaluate(const redis::Script& script, Words head, Words arguments, Deadline deadline);
 
@@ -75,12 +81,14 @@ class Node : public std::enable_shared_from_this<Node> {
   const net::Address address_;
   const std::string meta_key_;
   const Changed changed_;
+  const Forgot forgot_;
   std::function<Result<Credentials>()> ask_credentials_;
   std::shared_ptr<redis::Connection> connection_;
   redis::Life life_;
   NodeRecord record_;
   std::uint64_t link_ = 0;
   bool in_doubt_ = false;
+  bool was_member_ = false;
   base::Time last_answer_ = {};
   std::string store_;
   Error trouble_;

@@ -2,24 +2,37 @@
 
 namespace pawl::store::redlock {
 
-void Question::yes() {
+void Answers::heard(std::size_t node) {
+  heard_[node] = true;
+  wakeup_.notify();
+}
+
+// A node that has failed is silent as well, and is not waited for.
+bool Answers::waits_in_vain(const Cluster& cluster) const {
+  for (std::size_t i = 0; i < heard_.size(); ++i) {
+    if (!heard_[i] && !cluster.is_silent(i)) return false;
+  }
+  return true;
+}
+
+void Question::yes(std::size_t node) {
   poll_.yes();
-  wakeup_.notify();
+  heard(node);
 }
 
-void Question::no() {
+void Question::no(std::size_t node) {
   poll_.no();
-  wakeup_.notify();
+  heard(node);
 }
 
-void Question::failed() {
+void Question::failed(std::size_t node) {
   poll_.failed();
-  wakeup_.notify();
+  heard(node);
 }
 
-void Question::count_number(const Result<Reply>& answer) {
-  if (!answer) return failed();
-  answer->number() == 1 ? yes() : no();
+void Question::count_number(std::size_t node, const Result<Reply>& answer) {
+  if (!answer) return failed(node);
+  answer->number() == 1 ? yes(node) : no(node);
 }
 
 bool Question::decided() const {
@@ -31,8 +44,7 @@ awaitable<void> Answers::wait(std::shared_ptr<Answers> answers, std::shared_ptr<
   base::Runtime& runtime = cluster->runtime();
   const base::Time patient_until = cluster->node_deadline(deadline).at;
   while (!answers->decided() && !deadline.passed(runtime.now())) {
-    const bool in_vain = runtime.now() >= patient_until && answers->poll_.pending() <= cluster->silent_nodes();
-    if (in_vain) co_return;
+    if (runtime.now() >= patient_until && answers->waits_in_vain(*cluster)) co_return;
     co_await answers->wakeup_.wait(cluster->node_deadline(deadline).at);
   }
 }

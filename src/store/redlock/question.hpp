@@ -4,8 +4,10 @@
 #include "store/redlock/cluster.hpp"
 #include "store/redlock/vote.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace pawl::store::redlock {
 
@@ -23,13 +25,21 @@ class Answers {
   static awaitable<void> wait(std::shared_ptr<Answers> answers, std::shared_ptr<Cluster> cluster, Deadline deadline);
 
  protected:
-  explicit Answers(Cluster& cluster) : poll_(cluster.size()), wakeup_(cluster.runtime()) {}
+  explicit Answers(Cluster& cluster) : poll_(cluster.size()), wakeup_(cluster.runtime()), heard_(cluster.size()) {}
+
+  /// That node has answered, or will not.
+  void heard(std::size_t node);
 
   /// No other answer can change what follows.
   virtual bool decided() const = 0;
 
   Poll poll_;
   base::Wakeup wakeup_;
+
+ private:
+  bool waits_in_vain(const Cluster& cluster) const;
+
+  std::vector<bool> heard_;  // by node
 };
 
 /// Where nothing but the number of answers matters.
@@ -42,13 +52,13 @@ class Question final : public Answers {
 
   explicit Question(Cluster& cluster, Until until = Until::decided) : Answers(cluster), until_(until) {}
 
-  void yes();
-  void no();
-  void failed();
+  void yes(std::size_t node);
+  void no(std::size_t node);
+  void failed(std::size_t node);
   /// Yes: there was an answer, whatever it says.
-  void count(const Result<Reply>& answer) { answer ? yes() : failed(); }
+  void count(std::size_t node, const Result<Reply>& answer) { answer ? yes(node) : failed(node); }
   /// Yes: the answer is 1.
-  void count_number(const Result<Reply>& answer);
+  void count_number(std::size_t node, const Result<Reply>& answer);
 
  private:
   bool decided() const override;

@@ -94,8 +94,9 @@ void ReleaseQueue::send_some() {
 awaitable<void> ReleaseQueue::tell_again([[maybe_unused]] std::shared_ptr<ReleaseQueue> self,
                                          [[maybe_unused]] std::shared_ptr<void> owner) {
   while (!entries_.empty()) {
-    const base::Time next = base::after(runtime_.now(), config_.node_timeout);
-    co_await wakeup_.wait(runtime_.now() < end_ ? std::min(next, end_) : next);
+    base::Time next = base::after(runtime_.now(), config_.node_timeout);
+    if (runtime_.now() < end_) next = std::min(next, end_);
+    co_await wakeup_.wait(next);
     drop_ended();
     if (node_->is_up()) send_some();
   }

@@ -7,9 +7,8 @@ namespace pawl::store::redlock {
 Poll::Verdict Poll::verdict() const {
   const std::size_t majority = majority_of(nodes_);
   if (yes_ >= majority) return Verdict::yes;
-  if (answered() + pending() < majority) return Verdict::silence;
-  if (yes_ + pending() >= majority) return Verdict::open;
-  return no_ > 0 ? Verdict::no : Verdict::silence;
+  if (nodes_ - no_ < majority) return Verdict::no;
+  return yes_ + pending() >= majority ? Verdict::open : Verdict::silence;
 }
 
 Vote::Vote(std::size_t nodes, base::Time sent, Duration lease, Duration margin)

@@ -21,8 +21,8 @@ class Poll {
   enum class Verdict : std::uint8_t {
     open,
     yes,      ///< of a majority
-    no,       ///< a majority of yes is out of reach, because nodes have said no
-    silence,  ///< no majority can answer any more
+    no,       ///< so many have said no that a majority of yes is out of reach, whatever the others would say
+    silence,  ///< too few say yes, and those that do not answer might
   };
 
   explicit Poll(std::size_t nodes) : nodes_(nodes) {}

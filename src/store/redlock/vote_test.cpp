@@ -58,6 +58,21 @@ TEST(Poll, IsDecidedBeforeTheLastNodeHasAnswered) {
   EXPECT_EQ(poll.pending(), 2U);
 }
 
+// A claim on {1,2,4,5} while 4 and 5 hang: they may have renewed it.
+TEST(Poll, OneNoIsNoMajorityOfThemWhereTheOthersAreSilent) {
+  Poll poll(5);
+  poll.yes();
+  poll.yes();
+  poll.no();
+  poll.failed();
+  EXPECT_EQ(poll.verdict(), Poll::Verdict::open);
+  poll.failed();
+  EXPECT_EQ(poll.verdict(), Poll::Verdict::silence);
+  Poll gone(5);
+  for (int i = 0; i < 3; ++i) gone.no();
+  EXPECT_EQ(gone.verdict(), Poll::Verdict::no) << "whatever the others would say";
+}
+
 TEST(Vote, EveryMaskOfDeadNodesIsGrantedExactlyWithAMajority) {
   for (std::size_t nodes = 1; nodes <= 7; ++nodes) {
     for (std::size_t dead = 0; dead < (1U << nodes); ++dead) {
