@@ -54,6 +54,8 @@ def hand_overs(who, waiters, start, end):
         if followed or not somebody_waits(let_go):
             let_go, by = released, process
     rest = end - max(start, let_go) if let_go is not None and let_go < end and somebody_waits(let_go) else 0
+    if not taken and asked:
+        rest = end - start
     return samples, len(taken), changes, rest
 
 

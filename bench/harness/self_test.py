@@ -42,6 +42,10 @@ class HandOvers(unittest.TestCase):
         bob = events(1, (10, 0, 0))
         self.assertEqual(hand_overs(Anybody, [alice, bob], 0, 1000)[::3], ([], 900))
 
+    def test_of_a_lock_that_nobody_gets_are_told_as_a_rest(self):
+        alice, bob = events(0, (0, 0, 0)), events(1, (10, 0, 0))
+        self.assertEqual(hand_overs(Anybody, [alice, bob], 200, 1000), ([], 0, 0, 800))
+
     def test_before_the_start_do_not_count(self):
         self.assertEqual(hand_overs(Anybody, [events(0, (0, 1, 100)), events(1, (10, 107, 130))], 101, 1000)[0], [])
 
