@@ -35,6 +35,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   /// It has not answered anything for that long. A node that has much to do is late, and not silent.
   bool is_silent(std::size_t node) const;
 
+  /// It is a member of this epoch, as far as is known.
+  bool votes(std::size_t node) const { return nodes_[node]->record().is_member_of(epoch_); }
+
   /// Until the members are a majority. Founds the cluster if it was never used.
   awaitable<Result<void>> connect(Deadline deadline);
   /// After a new one was begun if `raise`.

@@ -6,6 +6,7 @@
 #include "store/redlock/majority.hpp"
 #include "store/redlock/scripts.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace pawl::store::redlock {
@@ -15,14 +16,20 @@ namespace {
 /// What the nodes have said to a withdrawal: whether the claim was there.
 class Leaving final : public Answers {
  public:
-  explicit Leaving(Cluster& cluster) : Answers(cluster), majority_(cluster.majority()) {}
+  explicit Leaving(Cluster& cluster) : Answers(cluster), majority_(cluster.majority()), cluster_(cluster.weak_from_this()) {}
 
   void hear(std::size_t node, const Result<Reply>& answer) {
     if (!answer) {
       poll_.failed();
       unknown_ = unknown_ || !nothing_was_done(answer);
+    } else if (answer->number() == 1) {
+      poll_.yes();
+    } else if (const auto cluster = cluster_.lock(); cluster && cluster->votes(node)) {
+      poll_.no();
     } else {
-      answer->number() == 1 ? poll_.yes() : poll_.no();
+      // It may have had the claim before it lost its data. Nobody is granted anything there meanwhile.
+      poll_.failed();
+      ++forgot_;
     }
     heard(node);
   }
@@ -31,7 +38,7 @@ class Leaving final : public Answers {
     heard(node);
   }
   Result<Withdrawn> outcome() const {
-    if (poll_.answered() < majority_) {
+    if (poll_.answered() + forgot_ < majority_) {
       const bool nothing = !unknown_ && poll_.pending() == 0 && poll_.answered() == 0;
       return Error{nothing ? Errc::store_unavailable : Errc::outcome_unknown,
                    "too few nodes have answered to the withdrawal"};
@@ -44,10 +51,12 @@ class Leaving final : public Answers {
   /// It is gone from a majority, and it is known whether it was there on one.
   bool decided() const override {
     if (poll_.pending() == 0 || poll_.agreed() >= majority_) return true;
-    return poll_.answered() >= majority_ && poll_.agreed() + poll_.pending() < majority_;
+    return poll_.answered() + forgot_ >= majority_ && poll_.agreed() + poll_.pending() < majority_;
   }
 
   const std::size_t majority_;
+  const std::weak_ptr<Cluster> cluster_;  // answers may come later
+  std::size_t forgot_ = 0;  // nodes that have lost their data
   bool unknown_ = false;  // a node may have done it
 };
 
