@@ -16,7 +16,8 @@ namespace {
 /// What the nodes have said to a withdrawal: whether the claim was there.
 class Leaving final : public Answers {
  public:
-  explicit Leaving(Cluster& cluster) : Answers(cluster), majority_(cluster.majority()), cluster_(cluster.weak_from_this()) {}
+  explicit Leaving(Cluster& cluster)
+      : Answers(cluster), majority_(cluster.majority()), cluster_(cluster.weak_from_this()) {}
 
   void hear(std::size_t node, const Result<Reply>& answer) {
     if (!answer) {
@@ -56,8 +57,8 @@ class Leaving final : public Answers {
 
   const std::size_t majority_;
   const std::weak_ptr<Cluster> cluster_;  // answers may come later
-  std::size_t forgot_ = 0;  // nodes that have lost their data
-  bool unknown_ = false;  // a node may have done it
+  std::size_t forgot_ = 0;                // nodes that have lost their data
+  bool unknown_ = false;                  // a node may have done it
 };
 
 }  // namespace
