@@ -4,6 +4,7 @@
 #include "tests/support/proxy.hpp"
 #include "tests/support/redis_frames.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/redis_tls_server.hpp"
 #include "tests/support/threads.hpp"
 
 #include <pawl/pawl.hpp>
@@ -29,58 +30,24 @@ namespace {
 using namespace std::chrono_literals;
 using test::eventually;
 using test::RedisServer;
+using test::RedisTlsServer;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A server with TLS, its certificate made for `name`, and the authority that has signed it.
-class TlsServer {
- public:
-  explicit TlsServer(const std::string& name) : name_(name), server_(options()) {}
-
-  std::string url(const std::string& host = "127.0.0.1") const {
-    return "rediss://" + host + ":" + std::to_string(tls_.number()) + "/0?timeout=1s";
-  }
-  std::string ca() const { return folder_.path() + "/ca.crt"; }
-  const RedisServer& server() const { return server_; }
-
- private:
-  std::vector<std::string> options() const {
-    const std::string in = "cd '" + folder_.path() + "' && ";
-    const std::string quiet = " >/dev/null 2>&1";
-    const std::vector<std::string> steps = {
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout ca.key -out ca.crt",
-        "openssl req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr",
-        "printf 'subjectAltName=" + name_ +
-            "' > san.cnf && openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key "
-            "-CAcreateserial -days 2 -extfile san.cnf -out server.crt"};
-    for (const std::string& step : steps) {
-      if (std::system((in + "(" + step + ")" + quiet).c_str()) != 0) throw std::runtime_error(step);
-    }
-    const std::string at = folder_.path() + "/";
-    return {"--tls-port",      std::to_string(tls_.number()), "--tls-cert-file", at + "server.crt",    "--tls-key-file",
-            at + "server.key", "--tls-ca-cert-file",          at + "ca.crt",     "--tls-auth-clients", "no"};
-  }
-
-  const std::string name_;
-  test::TemporaryFolder folder_;
-  test::Port tls_;
-  RedisServer server_;
-};
-
 TEST(RedisTls, AServerWithTheRightNameIsTrusted) {
-  const TlsServer server("IP:127.0.0.1");
+  const RedisTlsServer server("IP:127.0.0.1");
   Client client(server.url() + "&ca=" + server.ca());
   Hold hold = client.mutex("job").acquire().value();
   EXPECT_TRUE(hold.release());
 }
 
 TEST(RedisTls, AWrongNameIsRefused) {
-  const TlsServer server("DNS:elsewhere.example");
+  const RedisTlsServer server("DNS:elsewhere.example");
   EXPECT_EQ(error_of(server.url() + "&ca=" + server.ca()).code, Errc::permission_denied);
 }
 
 TEST(RedisTls, AnUnknownAuthorityIsRefused) {
-  const TlsServer server("IP:127.0.0.1");
+  const RedisTlsServer server("IP:127.0.0.1");
   EXPECT_EQ(error_of(server.url()).code, Errc::permission_denied);
 }
 
@@ -91,7 +58,7 @@ TEST(RedisTls, AServerWithoutItIsRefused) {
 }
 
 TEST(RedisTls, AServerThatHangsIsLeftAndFoundAgain) {
-  const TlsServer server("IP:127.0.0.1");
+  const RedisTlsServer server("IP:127.0.0.1");
   Client client(server.url() + "&lease=30s&ca=" + server.ca());
   const Hold hold = client.mutex("job").acquire().value();
   for (int i = 0; i < 2; ++i) {

@@ -132,7 +132,7 @@ Error Cluster::why(const Assessment& seen) const {
   std::string nodes;
   for (const auto& node : nodes_) {
     if (node->is_up()) continue;
-    nodes += "; " + node->name() + ": " + (node->trouble().message.empty() ? "no answer" : node->trouble().message);
+    nodes += "; " + node->complaint();
   }
   const std::string of = " of " + std::to_string(size()) + " nodes";
   if (seen.state == Assessment::State::forgotten) {
@@ -143,7 +143,7 @@ Error Cluster::why(const Assessment& seen) const {
     return {Errc::store_unavailable,
             "no node that answers was used before, and the first use needs all" + of + ", or `pawl epoch new`" + nodes};
   }
-  if (const Node* node = refusing_node()) return {node->trouble().code, node->name() + ": " + node->trouble().message};
+  if (const Node* node = refusing_node()) return {node->trouble().code, node->complaint()};
   return {Errc::store_unavailable, "too few" + of + " answer" + nodes};
 }
 

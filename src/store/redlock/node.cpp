@@ -160,6 +160,12 @@ awaitable<Result<Reply>> Node::run(const redis::Script& script, MakeWords argume
   co_return co_await evaluate(script, std::move(head), std::move(words), deadline);
 }
 
+std::string Node::complaint() const {
+  const std::string& message = trouble_.message;
+  if (message.starts_with(name() + ":")) return message;
+  return name() + ": " + (message.empty() ? "no answer" : message);
+}
+
 awaitable<Result<Reply>> Node::run_as_voter(const redis::Script& script, std::uint64_t epoch, Words arguments,
                                             bool patient, Deadline deadline) {
   const auto self = shared_from_this();

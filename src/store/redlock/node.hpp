@@ -43,6 +43,8 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Of the server that it is connected to.
   const redis::Life& life() const { return life_; }
   const Error& trouble() const { return trouble_; }
+  /// Its name, and why it is not up.
+  std::string complaint() const;
   /// It has said since that it is no member: ask it again what it is.
   bool is_in_doubt() const { return !is_up() || in_doubt_; }
   /// As far as it has said. False where nothing is known of it.
