@@ -136,7 +136,16 @@ def expectation(text):
     return None, (0, "")
 
 
+def take_own_group():
+    """Where there is no terminal; see tests/support/own_group.cpp."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY))
+    except OSError:
+        os.setpgid(0, 0)
+
+
 def main():
+    take_own_group()
     faults, used, run = [], set(), 0
     with tempfile.TemporaryDirectory(prefix="pawl-examples-") as folder:
         redis = Redis(folder, ["user", "on", ">password", "~*", "&*", "+@all"])
