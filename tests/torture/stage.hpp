@@ -36,6 +36,8 @@ const std::vector<StageEntry>& stages();
 
 std::unique_ptr<Stage> file_stage();
 std::unique_ptr<Stage> mysql_stage();
+/// For the schemes named and for-update.
+std::unique_ptr<Stage> mysql_connections_stage();
 std::unique_ptr<Stage> redis_stage();
 std::unique_ptr<Stage> forgetful_redis_stage();
 std::unique_ptr<Stage> redlock_stage();

@@ -11,6 +11,10 @@ namespace {
 /// Killed, it loses nothing that was committed.
 class MysqlStage final : public Stage {
  public:
+  explicit MysqlStage(bool locks_end_with_connections) : locks_end_with_connections_(locks_end_with_connections) {}
+
+  /// Such a lock is free when its server has been killed, before the holder knows: declared, and left to tokens and fences.
+  bool forgets() const override { return locks_end_with_connections_; }
   std::vector<std::uint16_t> ports() const override { return {server_.port()}; }
   std::string url(const std::vector<std::uint16_t>& ports) const override {
     return "mysql://pawl:secret@127.0.0.1:" + std::to_string(ports.at(0)) + "/pawl";
@@ -22,11 +26,13 @@ class MysqlStage final : public Stage {
   }
 
  private:
+  const bool locks_end_with_connections_;
   test::MysqlServer server_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> mysql_stage() { return std::make_unique<MysqlStage>(); }
+std::unique_ptr<Stage> mysql_stage() { return std::make_unique<MysqlStage>(false); }
+std::unique_ptr<Stage> mysql_connections_stage() { return std::make_unique<MysqlStage>(true); }
 
 }  // namespace pawl::torture

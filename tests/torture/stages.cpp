@@ -21,8 +21,8 @@ const std::vector<StageEntry>& stages() {
       {"mysql/queue", "queue", mysql_stage},
       {"mysql/unique", "unique", mysql_stage},
       {"mysql/version", "version", mysql_stage},
-      {"mysql/named", "named", mysql_stage},
-      {"mysql/for-update", "for-update", mysql_stage},
+      {"mysql/named", "named", mysql_connections_stage},
+      {"mysql/for-update", "for-update", mysql_connections_stage},
 #endif
 #ifdef PAWL_WITH_ZOOKEEPER
       {"zookeeper/sequential", "sequential", zookeeper_stage},

@@ -58,9 +58,9 @@ _pawl() {
     --label | -c | --name | --value | --claim | --workers | --seconds | --seed | -E) return ;;
   esac
 
-  local words="" taking="--wait --no-wait --lease --lock-delay --max-hold --scheme --label --name --any-kind --log -E"
+  local words="" taking="--wait --no-wait --monitor-retry --lease --lock-delay --max-hold --scheme --label --name --any-kind --log -E"
   taking+=" -q --quiet -v --verbose --store --help"
-  local choice="--read --write --permits --also" command="--grace --kill-children --keep-children --at-least -c"
+  local choice="--read --write --permits --also" command="--grace --no-fork --kill-children --keep-children --at-least -c"
   case $subcommand in
     "") words="$subcommands --store --help --version" ;;
     run) words="$choice $taking $command" ;;

@@ -35,6 +35,8 @@ complete -c pawl -n "__pawl_in leader ls show check epoch bench schemes" -l json
 complete -c pawl -n "__pawl_in show revoke" -l kind -x -a "mutex rw permits election" -d 'Only this kind of lock'
 complete -c pawl -n "__pawl_in run elect hold" -l wait -x -d 'Give up after this long'
 complete -c pawl -n "__pawl_in run elect hold" -l no-wait -d 'Give up at once'
+complete -c pawl -n "__pawl_in run elect hold" -l monitor-retry -d 'Try again while the store is away'
+complete -c pawl -n "__pawl_in run elect" -l no-fork -d 'Become the command'
 complete -c pawl -n "__pawl_in run elect hold torture" -l lease -x -d 'How long the store believes in us'
 complete -c pawl -n "__pawl_in run elect" -l grace -x -d 'Between TERM and KILL'
 complete -c pawl -n "__pawl_in run elect hold" -l lock-delay -x -d 'Shut this long if we fail'
