@@ -34,7 +34,7 @@ constexpr Capabilities ForUpdate::declared = {
     .longest_lease = std::chrono::hours(24),
     .token_source = "counter in a table, with an epoch for each start of the server",
     .on_client_death = "when its connection ends; a stopped client's, when its lease ends",
-    .most_held = Config().most_held,
+    .most_held = Config::default_most_held,
 };
 
 awaitable<Result<ClaimState>> ForUpdate::take(SharedSeat seat, Claim claim, Deadline deadline) {

@@ -23,8 +23,10 @@ namespace pawl::store::mysql {
 /// What the URL says.
 struct Config : ServerConfig {
   std::string database = {};
-  std::size_t most_held = 64;  ///< connections=: for holds and waiters of a scheme that needs one for each
-  bool polls = false;          ///< wake=poll: asks for its mail every 20 ms, and is not woken by KILL QUERY
+  static constexpr std::size_t default_most_held = 64;
+  std::size_t most_held =
+      default_most_held;  ///< connections=: for holds and waiters of a scheme that needs one for each
+  bool polls = false;     ///< wake=poll: asks for its mail every 20 ms, and is not woken by KILL QUERY
   Duration recheck =
       std::chrono::seconds(5);  ///< recheck=: who waits for mail looks for it so often, should a wake-up be lost
 
