@@ -3,8 +3,10 @@
 #include "base/escaped.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 
 #include <exception>
+#include <utility>
 
 namespace pawl::base {
 
@@ -60,6 +62,10 @@ void spawn(Runtime& runtime, awaitable<void> task) {
       report_escaped("a background task");
     }
   });
+}
+
+void spawn_in_turn(Runtime& runtime, awaitable<void> task) {
+  asio::post(runtime.executor(), [&runtime, task = std::move(task)]() mutable { spawn(runtime, std::move(task)); });
 }
 
 }  // namespace pawl::base

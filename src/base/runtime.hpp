@@ -159,6 +159,10 @@ class Runtime {
 /// ends the process.
 void spawn(Runtime& runtime, awaitable<void> task);
 
+/// The same, in turn: it begins behind all that was started so before. A task that spawn() starts may begin at once, and
+/// overtake one that was started where the executor was not running.
+void spawn_in_turn(Runtime& runtime, awaitable<void> task);
+
 template <class T>
 awaitable<void> store_result(awaitable<Result<T>> work, std::optional<Result<T>>& out) {
   try {

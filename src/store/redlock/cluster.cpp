@@ -294,8 +294,8 @@ awaitable<Result<std::uint64_t>> Cluster::ask_epoch(bool raise, Deadline deadlin
 
 void Cluster::ask(std::size_t node, std::uint64_t epoch, const redis::Script& script, Words arguments,
                   Deadline deadline, Hear hear) {
-  base::spawn(runtime_,
-              ask_one(shared_from_this(), node, epoch, script, std::move(arguments), deadline, std::move(hear)));
+  base::spawn_in_turn(
+      runtime_, ask_one(shared_from_this(), node, epoch, script, std::move(arguments), deadline, std::move(hear)));
 }
 
 void Cluster::ask_all(const redis::Script& script, const Words& arguments, Deadline deadline, const Hear& hear) {

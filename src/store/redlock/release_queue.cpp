@@ -40,7 +40,8 @@ void ReleaseQueue::wind_up(base::Time until) {
 void ReleaseQueue::send(ClaimId id, Entry& entry, bool patient, Hear hear) {
   ++entry.under_way;
   ++under_way_;
-  base::spawn(runtime_, tell(shared_from_this(), owner_.lock(), id, patient, std::move(hear)));
+  // In turn with Cluster::ask(): the next claim's request must not arrive before this release.
+  base::spawn_in_turn(runtime_, tell(shared_from_this(), owner_.lock(), id, patient, std::move(hear)));
 }
 
 awaitable<void> ReleaseQueue::tell(std::shared_ptr<ReleaseQueue> self, std::shared_ptr<void> owner, ClaimId id,
